@@ -37,14 +37,7 @@ def source_of(kernel: Kernel) -> str:
 
 
 def access_summary(scorer: Scorer, *, hardware: bool = True) -> dict[str, Any]:
-    """Grid, tensors, work and index tables; with the sharing that was counted where the kernel itself says nothing.
-
-    Parameters
-    ----------
-    scorer : Scorer
-    hardware : bool
-        Whether to say which XCDs the workgroups run on.
-    """
+    """Grid, tensors, work and index tables; with the sharing that was counted where the kernel itself says nothing."""
     kernel, trace = scorer.kernel, scorer.plan.trace
     touches = np.zeros(len(trace.tensors), np.int64)
     np.add.at(touches, trace.tensor[trace.template], trace.entries_per_template[trace.template])

@@ -41,18 +41,7 @@ def bottleneck_of(scorer: Scorer, order: np.ndarray, score: Score, *, hardware: 
 
     Parameters
     ----------
-    scorer : Scorer
     order : (n_workgroups,) int64
-    score : Score
-        Of that permutation.
-    hardware : bool
-        Whether to say anything of XCDs, of the caches behind the L2 or of the schedule.
-
-    Returns
-    -------
-    report : dict
-        ``points_left`` is how much higher the hit rate were with the fewest misses that any order can have and the
-        requests of this one; it is left out where a launch finds lines of the one before in the L2.
     """
     traffic = scorer.traffic(order)
     report: dict[str, Any] = {

@@ -20,13 +20,7 @@ LEAST_DOLLARS = 1e-6
 
 
 class Bandit:
-    """Chooses among models; the same rewards give the same choices.
-
-    Parameters
-    ----------
-    models : sequence of str
-        In the order in which they are tried first.
-    """
+    """Chooses among models; the same rewards give the same choices."""
 
     def __init__(self, models: tuple[str, ...]):
         self._worth: dict[str, list[float]] = {model: [] for model in models}
@@ -52,13 +46,7 @@ class Bandit:
         self._out[model] = why
 
     def choose(self) -> str:
-        """Model that proposes next.
-
-        Raises
-        ------
-        ModelError
-            If all have been dropped; says why.
-        """
+        """Model that proposes next."""
         if not self.left:
             raise ModelError(f"every model was dropped: {self.why}", code=self.code)
         for model in self.left:
@@ -74,33 +62,13 @@ class Bandit:
         return max(self.left, key=promise)
 
     def pay(self, model: str, gain: float, dollars: float | None, tokens: int) -> None:
-        """Record the reward of an iteration.
-
-        Parameters
-        ----------
-        gain : float
-            Rise of the best L2 hit rate, at least 0.
-        dollars : float or None
-            Cost of the iteration; where it is unknown the tokens stand for it.
-        tokens : int
-        """
+        """Record the reward of an iteration."""
         cost = tokens * DOLLARS_PER_MILLION / 1e6 if dollars is None else dollars
         self._worth[model].append(gain / max(cost, LEAST_DOLLARS))
 
 
 class Budget:
-    """Limits of a run in tokens, dollars and time.
-
-    Parameters
-    ----------
-    settings : Settings
-    prices : Prices
-
-    Raises
-    ------
-    ModelError
-        With code ``no-price`` if dollars are limited and a model has no price.
-    """
+    """Limits of a run in tokens, dollars and time."""
 
     def __init__(self, settings: Settings, prices: Prices):
         self.settings, self._began, self._earlier_s = settings, time.monotonic(), 0.0

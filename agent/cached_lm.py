@@ -37,20 +37,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Retry:
-    """How often a request is tried, and how long between.
+    """How often a request is tried, and how long between."""
 
-    Parameters
-    ----------
-    tries : int
-        At least 1.
-    sleep : callable
-    left_s : callable
-        Time left for the run [s].
-    """
-
-    tries: int
+    tries: int  # at least 1
     sleep: Callable[[float], None] = time.sleep
-    left_s: Callable[[], float] = lambda: float("inf")
+    left_s: Callable[[], float] = lambda: float("inf")  # time left for the run [s]
 
     def wait(self, ask: int, retry_after_s: float | None) -> None:
         """Wait as long as the server said, or exponentially longer with jitter."""
@@ -59,26 +50,7 @@ class Retry:
 
 
 class CachedLM:
-    """Answers DSPy's requests from a transcript, or from an endpoint into the transcript.
-
-    Parameters
-    ----------
-    transcript : Transcript
-        Of the run.
-    endpoint_of : callable or None
-        ``endpoint_of(model) -> Endpoint``; None where only recorded answers may be used.
-    prices : Prices
-    seed : int
-    recorded : Transcript, optional
-        A finished run to repeat: answers come from it, and are copied.
-
-    Attributes
-    ----------
-    position : Position
-        Of the next request.
-    looked_up : bool
-        Whether the latest answer came from a transcript.
-    """
+    """Answers DSPy's requests from a transcript, or from an endpoint into the transcript."""
 
     def __init__(
         self,
@@ -95,13 +67,7 @@ class CachedLM:
         self._retry_after_s: float | None = None
 
     def retried(self, question: Position, request: Callable[[], T], retry: Retry) -> T:
-        """Result of ``request()``, whose failures that may pass are retried.
-
-        Raises
-        ------
-        Failure
-            The last one.
-        """
+        """Result of ``request()``, whose failures that may pass are retried."""
         for ask in range(retry.tries):
             self.position, self._retry_after_s = question._replace(ask=ask), None
             try:
@@ -114,15 +80,7 @@ class CachedLM:
         raise AssertionError("tries is at least 1")
 
     def complete(self, request: Request) -> Response:
-        """Answer one request of DSPy.
-
-        Raises
-        ------
-        Failure
-            If no usable answer came, now or when it was recorded.
-        RunError
-            If the transcript holds an answer to another prompt, or none where only recorded answers may be used.
-        """
+        """Answer one request of DSPy."""
         text = request_text(_plain(dataclasses.asdict(request)))
         found = self._find(text)
         self.looked_up = found is not None
@@ -218,39 +176,13 @@ def _now() -> str:
 
 
 class Client:
-    """Puts DSPy's questions to models through a `CachedLM`, with retries.
-
-    Parameters
-    ----------
-    lm : CachedLM
-    settings : Settings
-    retry : Retry
-    """
+    """Puts DSPy's questions to models through a `CachedLM`, with retries."""
 
     def __init__(self, lm: CachedLM, settings: Settings, retry: Retry):
         self._dspy, self._cached, self._settings, self._retry = load_dspy(), lm, settings, retry
 
     def answer(self, predict: Any, model: str, question: Position, inputs: Mapping[str, Any]) -> Any:
-        """Answer of a model to one question.
-
-        Parameters
-        ----------
-        predict : dspy.Predict
-        model : str
-        question : Position
-            Its ``ask`` is counted here.
-        inputs : mapping
-            Fields of the signature.
-
-        Returns
-        -------
-        answer : dspy.Prediction
-
-        Raises
-        ------
-        Failure
-            The last one, after ``settings.tries`` requests or one that cannot pass.
-        """
+        """Answer of a model to one question."""
         adapter, wrong = self._adapter(), ""
 
         def request() -> Any:

@@ -37,20 +37,7 @@ PARTITIONS = (
 
 
 def hardware_text(context: str, scorer: Scorer, docs: str | None = None) -> str:
-    """Hardware description for a context.
-
-    Parameters
-    ----------
-    context : {"aware", "unaware", "overload"}
-    scorer : Scorer
-    docs : str, optional
-        Text for ``overload``; by default one is generated.
-
-    Raises
-    ------
-    ModelError
-        With code ``context-name`` if there is no such context, or ``docs`` is given to another than overload.
-    """
+    """Hardware description for a context."""
     if context not in CONTEXTS:
         raise ModelError(f"context {context!r}: there is {', '.join(CONTEXTS)}", code="context-name")
     if docs is not None and context != "overload":
@@ -161,13 +148,7 @@ def _padded(text: str, scorer: Scorer, target: int) -> str:
 
 
 def read_docs(path: str | Path) -> str:
-    """Text of a documentation file.
-
-    Raises
-    ------
-    ModelError
-        With code ``docs`` if it cannot be read, is no text, or is larger than 4 MiB.
-    """
+    """Text of a documentation file."""
     where = Path(path)
     try:
         if where.stat().st_size > MAX_DOCS_BYTES:
@@ -192,14 +173,7 @@ combination that its conditions allow."""
 
 
 def language_card(kernel: Kernel, *, schedule: bool = True) -> str:
-    """Description of the swizzle language for one kernel, from the tables that the parser reads.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    schedule : bool
-        Whether to name ``num_xcds``; False for the context ``unaware``.
-    """
+    """Description of the swizzle language for one kernel, from the tables that the parser reads."""
     names = grid_names(kernel.grid)
     if schedule:
         names["num_xcds"] = "number of XCDs of the GPU"

@@ -56,16 +56,7 @@ _BY_CLASS = (
 
 
 class Failure(Exception):
-    """A request that gave no usable answer.
-
-    Parameters
-    ----------
-    code : str
-        From the table of this module.
-    message : str
-    retry_after_s : float or None
-        Delay that the server named [s].
-    """
+    """A request that gave no usable answer."""
 
     def __init__(self, code: str, message: str, retry_after_s: float | None = None):
         message = strike_keys(message)  # a server may echo the key it was given
@@ -91,21 +82,11 @@ def failure_of(error: BaseException) -> Failure:
 
 @dataclass(frozen=True)
 class Answer:
-    """Reply of a model.
-
-    Parameters
-    ----------
-    text : str
-    finish : str
-        ``stop``, ``length``, ``content_filter`` and the like.
-    refused : bool
-        The provider flagged the reply as a refusal.
-    input_tokens, output_tokens : int or None
-    """
+    """Reply of a model."""
 
     text: str
-    finish: str
-    refused: bool = False
+    finish: str  # ``stop``, ``length``, ``content_filter`` and the like
+    refused: bool = False  # the provider flagged the reply as a refusal
     input_tokens: int | None = None
     output_tokens: int | None = None
 
@@ -115,17 +96,8 @@ class Endpoint:
 
     Parameters
     ----------
-    model : str
-        DSPy model string.
-    api_base : str or None
     timeout_s : float [s]
         Between two bytes; with ``stream`` also for the whole answer.
-    stream : bool
-
-    Raises
-    ------
-    ModelError
-        With code ``extra`` or ``no-key``.
     """
 
     def __init__(self, model: str, api_base: str | None, *, timeout_s: float, stream: bool):
@@ -135,13 +107,7 @@ class Endpoint:
         self._client = {"api_key": key_of(model, api_base), **({"api_base": api_base} if api_base else {})}
 
     def ask(self, request: Request) -> Answer:
-        """Send one request.
-
-        Raises
-        ------
-        Failure
-            If no answer came.
-        """
+        """Send one request."""
         try:
             return self._streamed(request) if self._stream else self._whole(request)
         except Failure:

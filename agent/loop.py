@@ -47,28 +47,14 @@ OnStep = Callable[[Mapping[str, Any]], None]
 
 @dataclass(frozen=True, kw_only=True)
 class LoopConfig(RunConfig):
-    """How the loop is run; the seed is that of its `Settings`.
-
-    Parameters
-    ----------
-    inputs : Inputs or None
-    repeat : Path or None
-        A run to repeat, with no model and no network.
-    on_step : callable or None
-        Called with a summary after each iteration.
-    endpoint_of : callable or None
-        Makes the endpoint of a model.
-    sleep : callable
-        Waits between tries.
-    on_compared : callable
-        Called as ``on_compared(done, total)`` while families and search are replayed at the end.
-    """
+    """How the loop is run; the seed is that of its `Settings`."""
 
     inputs: Inputs | None = None
-    repeat: Path | None = None
-    on_step: OnStep | None = None
-    endpoint_of: Callable[[str], Endpoint] | None = None
-    sleep: Callable[[float], None] = time.sleep
+    repeat: Path | None = None  # A run to repeat, with no model and no network
+    on_step: OnStep | None = None  # called with a summary after each iteration
+    endpoint_of: Callable[[str], Endpoint] | None = None  # makes the endpoint of a model
+    sleep: Callable[[float], None] = time.sleep  # waits between tries
+    # called as ``on_compared(done, total)`` while families and search are replayed at the end
     on_compared: Callable[[int, int], None] = lambda done, total: None
 
 

@@ -54,21 +54,7 @@ class Notes(Protocol):
 
 
 class Briefing:
-    """Builds the inputs of a prompt from the state of a run.
-
-    Parameters
-    ----------
-    scorer : Scorer
-    settings : Settings
-    notes : Notes
-        Stores the bottleneck report of each attempt, so that it is computed once.
-    docs : str or None
-        For the overload context.
-    ranking : Ranking, optional
-        Of the run; by hits where not given.
-    price_of : callable, optional
-        ``price_of(attempt)``: what the rewritten kernel takes in registers and workgroups, in words.
-    """
+    """Builds the inputs of a prompt from the state of a run."""
 
     def __init__(
         self,
@@ -107,15 +93,7 @@ class Briefing:
         return {"kernel_source": self.source, "access_summary": self.access}
 
     def proposal(self, attempts: Sequence[Attempt], analysis: str) -> dict[str, Any]:
-        """Inputs of the next proposal.
-
-        Parameters
-        ----------
-        attempts : sequence of Attempt
-            The baseline, then those of the models.
-        analysis : str
-            Memory analysis.
-        """
+        """Inputs of the next proposal."""
         best = self.ranking.order(attempts)[0]
         places = self.ranking.places(attempts, with_launch_order=True)
         inputs = {
@@ -209,26 +187,7 @@ def _shown(attempts: Sequence[Attempt], best: Attempt) -> list[Attempt]:
 
 
 def propose_program(*, image: bool, template: bool = False, state: dict[str, Any] | None = None) -> Any:
-    """Predictor that proposes a swizzle, or a template.
-
-    Parameters
-    ----------
-    image : bool
-        Whether it takes a picture.
-    template : bool
-        Whether it answers with a template.
-    state : mapping, optional
-        As `read_program` gives it.
-
-    Returns
-    -------
-    predict : dspy.Predict
-
-    Raises
-    ------
-    ModelError
-        With code ``program`` if the state is not one of this program.
-    """
+    """Predictor that proposes a swizzle, or a template."""
     dspy = load_dspy()
     from .signatures import ProposeSwizzle, ProposeSwizzleSeeing, ProposeTemplate, ProposeTemplateSeeing
 
@@ -254,13 +213,7 @@ def memory_program() -> Any:
 
 
 def read_program(path: str | Path) -> dict[str, Any]:
-    """State of a program that `tune-prompt` saved.
-
-    Raises
-    ------
-    ModelError
-        With code ``program`` if the file cannot be read or holds something else.
-    """
+    """State of a program that `tune-prompt` saved."""
     try:
         state = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -275,12 +228,7 @@ def picture_png(scorer: Scorer, order: np.ndarray) -> bytes:
 
     Parameters
     ----------
-    scorer : Scorer
     order : (n_workgroups,) int64
-
-    Returns
-    -------
-    png : bytes
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

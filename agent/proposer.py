@@ -26,13 +26,7 @@ TEMPLATE_EVALUATIONS = 60  # full replays for each template
 
 
 def llm(task: Task) -> Proposed:
-    """Run the loop for the command line.
-
-    Raises
-    ------
-    ModelError
-        If an option makes no sense, or pre-flight fails.
-    """
+    """Run the loop for the command line."""
     if task.repeat is not None:
         return summary(repeat_run(task.repeat, task.folder, on_step=lambda step: task.say(step_text(step))))
     if task.kernel is None or task.gpu is None:

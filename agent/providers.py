@@ -71,13 +71,7 @@ def take_keys(environment: MutableMapping[str, str] | None = None) -> None:
 
 
 def key_of(model: str, api_base: str | None) -> str:
-    """Key for a model.
-
-    Raises
-    ------
-    ModelError
-        With code ``no-key`` if the provider needs one and none is set; the message names the variable.
-    """
+    """Key for a model."""
     take_keys()
     names = variables_of(model)
     found = next((_taken[name] for name in names if _taken.get(name, "").strip()), None)
@@ -100,13 +94,7 @@ def strike_keys(text: str) -> str:
 
 
 def base_of(model: str, api_base: str | None) -> str | None:
-    """Address of the server of a model: as typed, or for ``openai/`` models as the client's own variables have it.
-
-    Raises
-    ------
-    ModelError
-        As `check_base`.
-    """
+    """Address of the server of a model: as typed, or for ``openai/`` models as the client's own variables have it."""
     if api_base or provider_of(model) != "openai":
         return api_base
     for name in BASE_VARIABLES:
@@ -117,19 +105,7 @@ def base_of(model: str, api_base: str | None) -> str | None:
 
 
 def check_base(api_base: str | None, named: str = "--api-base") -> None:
-    """Refuse an address with a secret in it: it would be stored with the run, and printed.
-
-    Parameters
-    ----------
-    api_base : str or None
-    named : str
-        Where it was given, for the message.
-
-    Raises
-    ------
-    ModelError
-        With code ``setting``; the message does not repeat the address.
-    """
+    """Refuse an address with a secret in it: it would be stored with the run, and printed."""
     try:
         parts = urlsplit(api_base or "")
         secret = "@" in parts.netloc or any(_SECRET.search(name) for name, _ in parse_qsl(parts.query + parts.fragment))
@@ -144,13 +120,7 @@ def check_base(api_base: str | None, named: str = "--api-base") -> None:
 
 
 def load_dspy() -> ModuleType:
-    """DSPy with its logging and its caches off: the run stores every reply itself.
-
-    Raises
-    ------
-    ModelError
-        With code ``extra`` if it is not installed.
-    """
+    """DSPy with its logging and its caches off: the run stores every reply itself."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else the first call fetches a price table
     dspy = _load("dspy")
     dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=False)
@@ -176,21 +146,13 @@ def _load(name: str) -> ModuleType:
 
 @dataclass(frozen=True)
 class Check:
-    """What pre-flight found of one model.
-
-    Parameters
-    ----------
-    model : str
-    code : str
-        ``ok``, ``unchecked`` (the provider has no model list that the client reads), ``extra``, ``no-key``,
-        ``no-endpoint``, ``auth`` or ``no-model``.
-    message : str
-        What was found, and what to do about it.
-    """
+    """What pre-flight found of one model."""
 
     model: str
+    # ``ok``, ``unchecked`` (the provider has no model list that the client reads), ``extra``, ``no-key``, ``no-
+    # endpoint``, ``auth`` or ``no-model``
     code: str
-    message: str
+    message: str  # what was found, and what to do about it
 
     def __post_init__(self):
         object.__setattr__(self, "message", strike_keys(self.message))
@@ -202,18 +164,7 @@ class Check:
 
 
 def check_model(model: str, api_base: str | None) -> Check:
-    """Check one model.
-
-    Parameters
-    ----------
-    model : str
-        DSPy model string.
-    api_base : str or None
-
-    Returns
-    -------
-    Check
-    """
+    """Check one model."""
     try:
         load_dspy()
         openai = load_openai()
@@ -258,13 +209,7 @@ def _first_line(error: Exception) -> str:
 
 
 def preflight(models: tuple[str, ...], api_base: str | None) -> list[Check]:
-    """Check all models of a run.
-
-    Raises
-    ------
-    ModelError
-        With the code of the first model that failed.
-    """
+    """Check all models of a run."""
     checks = [check_model(model, api_base) for model in models]
     for check in checks:
         if not check.passed:

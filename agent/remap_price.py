@@ -13,16 +13,7 @@ NOTE, REGISTERS = "bottleneck", "registers"  # kind of note, and its key, that h
 
 
 class RemapWords:
-    """Prices of a run's attempts: compiled, or read from the run that is repeated.
-
-    Parameters
-    ----------
-    scorer : Scorer
-    compiles : bool
-        Whether to compile anything.
-    recorded : Transcript or None
-        Of a run that is repeated.
-    """
+    """Prices of a run's attempts: compiled, or read from the run that is repeated."""
 
     def __init__(self, scorer: Scorer, compiles: bool, recorded: Transcript | None):
         self._scorer, self._compiles, self._recorded = scorer, compiles, recorded

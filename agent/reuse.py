@@ -35,24 +35,16 @@ KINDS = {  # in a report, and what it means
 
 @dataclass(frozen=True, eq=False)
 class Reuse:
-    """Touches of sampled lines by class of reuse under one order, scaled to the whole.
-
-    Parameters
-    ----------
-    tensors : tuple of str
-    touches, misses : (n_tensors, len(KINDS)) float [lines, or what a miss fetches of one]
-        Touches of each kind, and those whose stack distance exceeds the L2.
-    copies : (n_tensors,) float
-        XCDs that touch a line, on average over the lines touched.
-    sampled_fraction : float
-        Of all lines.
-    """
+    """Touches of sampled lines by class of reuse under one order, scaled to the whole."""
 
     tensors: tuple[str, ...]
+    # (n_tensors, len(KINDS)) float [lines, or what a miss fetches of one]: touches of each kind, and those whose stack
+    # distance exceeds the L2
     touches: np.ndarray = field(repr=False)
     misses: np.ndarray = field(repr=False)
+    # (n_tensors,) float: XCDs that touch a line, on average over the lines touched
     copies: np.ndarray = field(repr=False)
-    sampled_fraction: float = 1.0
+    sampled_fraction: float = 1.0  # of all lines
 
 
 def reuse_of(plan: Plan, order: np.ndarray, *, workgroups_per_cu: int, grid: Grid) -> Reuse:
@@ -60,15 +52,8 @@ def reuse_of(plan: Plan, order: np.ndarray, *, workgroups_per_cu: int, grid: Gri
 
     Parameters
     ----------
-    plan : Plan
     order : (n_workgroups,) int64
         A permutation.
-    workgroups_per_cu : int
-    grid : Grid
-
-    Returns
-    -------
-    Reuse
     """
     l2 = plan.gpu.l2
     if l2.fetch_bytes < l2.line_bytes:  # a miss fetches a piece of a line, so pieces are what hits and misses

@@ -122,18 +122,11 @@ class Settings:
 
 @dataclass(frozen=True)
 class Prices:
-    """A price table.
+    """A price table."""
 
-    Parameters
-    ----------
-    date, source : str
-        When and where the prices were read.
-    per_million : mapping of str to (float, float)
-        Dollars per million input and output tokens, by DSPy model string.
-    """
-
-    date: str
+    date: str  # when and where the prices were read
     source: str
+    # mapping of str to (float, float): dollars per million input and output tokens, by DSPy model string
     per_million: dict[str, tuple[float, float]]
 
     def dollars(self, model: str, input_tokens: int | None, output_tokens: int | None) -> float | None:
@@ -159,13 +152,7 @@ class Prices:
 
 
 def load_prices(path: str | Path | None = None) -> Prices:
-    """Read a price table, by default the one that is shipped.
-
-    Raises
-    ------
-    ModelError
-        With code ``prices`` if the file cannot be read, or an entry is not two prices of at least 0.
-    """
+    """Read a price table, by default the one that is shipped."""
     source = Path(path) if path else resources.files(__package__) / "prices.toml"
     try:
         data = tomllib.loads(source.read_text(encoding="utf-8"))

@@ -82,19 +82,10 @@ class Study:
 
 @dataclass(frozen=True)
 class StudyRun:
-    """One run of a study.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    label : str
-        Context or model.
-    folder : Path
-    settings : Settings or None
-    """
+    """One run of a study."""
 
     kernel: Kernel
-    label: str
+    label: str  # context or model
     folder: Path
     settings: Settings | None
 
@@ -245,18 +236,7 @@ def _size_rows(study: Study, run: StudyRun, attempts: Sequence[Attempt]) -> list
 
 
 def draw_study(found: Mapping[str, Any], path: Path) -> Path:
-    """Draw the result of `run_study`: bars for contexts and models, lines for progression and sizes.
-
-    Parameters
-    ----------
-    found : mapping
-    path : Path
-        PNG to write.
-
-    Returns
-    -------
-    path : Path
-    """
+    """Draw the result of `run_study`: bars for contexts and models, lines for progression and sizes."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -215,13 +215,7 @@ class Transcript:
 
 
 def spending(folder: Path) -> Spending | None:
-    """Requests and cost of a run for its report; None for a run without a model.
-
-    Raises
-    ------
-    RunError
-        If the transcript is damaged.
-    """
+    """Requests and cost of a run for its report; None for a run without a model."""
     if not (folder / FILE).is_file():
         return None
     with Transcript(folder) as transcript:

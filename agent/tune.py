@@ -38,19 +38,10 @@ PURPOSE = "tune"
 
 @dataclass(frozen=True)
 class Tuned:
-    """Result of tuning.
+    """Result of tuning."""
 
-    Parameters
-    ----------
-    program : Path
-        Saved program, for ``--program``.
-    before, after : dict of str to float
-        Reward of each held-out kernel, by `stem_of`, under the instructions as shipped and as tuned.
-    instructions : str
-    asks : int
-    """
-
-    program: Path
+    program: Path  # saved program, for ``--program``
+    # reward of each held-out kernel, by `stem_of`, under the instructions as shipped and as tuned
     before: dict[str, float]
     after: dict[str, float]
     instructions: str
@@ -71,30 +62,16 @@ class _NumberedLM:
 
 @dataclass(frozen=True, kw_only=True)
 class Tuning:
-    """Kernels, model and limits of a tuning.
+    """Kernels, model and limits of a tuning."""
 
-    Parameters
-    ----------
-    train, held_out : sequence of Kernel
-        At least one each.
-    gpu : Gpu
-    folder : Path
-        Takes the transcript, ``program.json`` and ``tuned.json``. Used again with the same arguments, its answers are
-        looked up.
-    settings : Settings
-        The first model proposes, the last one reflects.
-    calls : int
-        Candidates that tuning may have judged.
-    prices : Prices
-    replay : {"timed", "lockstep"}
-    """
-
-    train: Sequence[Kernel]
+    train: Sequence[Kernel]  # at least one each
     held_out: Sequence[Kernel]
     gpu: Gpu
+    # takes the transcript, ``program.json`` and ``tuned.json``. Used again with the same arguments, its answers are
+    # looked up.
     folder: Path
-    settings: Settings
-    calls: int
+    settings: Settings  # the first model proposes, the last one reflects
+    calls: int  # candidates that tuning may have judged
     prices: Prices
     replay: str = "timed"
 

@@ -164,24 +164,14 @@ def seat_of(slot: Any, xcds: int, cus: int) -> Seat:
 
 @by_reference
 class Seats(NamedTuple):
-    """The seats of all slots of a GPU, looked up in both directions.
+    """The seats of all slots of a GPU, looked up in both directions."""
 
-    Parameters
-    ----------
-    xcd, place, unit, row : (n_slots,) int64
-        See `Seat`.
-    at : (n_xcds, places) int64
-        Slot at each place of an XCD.
-    on : (n_cus, rows) int64
-        Slot in each row of a CU.
-    """
-
-    xcd: np.ndarray
+    xcd: np.ndarray  # (n_slots,) int64: see `Seat`
     place: np.ndarray
     unit: np.ndarray
     row: np.ndarray
-    at: np.ndarray
-    on: np.ndarray
+    at: np.ndarray  # (n_xcds, places) int64: slot at each place of an XCD
+    on: np.ndarray  # (n_cus, rows) int64: slot in each row of a CU
 
 
 def seats_of(xcds: int, cus: int, rows: int) -> Seats:
@@ -195,38 +185,24 @@ def seats_of(xcds: int, cus: int, rows: int) -> Seats:
 
 @by_reference
 class Slots(NamedTuple):
-    """Which workgroup runs in which slot.
+    """Which workgroup runs in which slot."""
 
-    Parameters
-    ----------
-    running : (n_xcds, slots, 2) int64
-        Next and end instruction of the slot's workgroup.
-    pid : (n_xcds, slots) int64
-        Hardware id, or tile of a persistent program; -1 before the first.
-    program : (n_xcds, slots) int64
-        Hardware id of the workgroup, or persistent program, in the slot; -1 before the first.
-    waiting : (n_xcds,) int64
-        Next hardware id that each XCD dispatches.
-    counters : (pools + 1,) int64
-        Tiles claimed from each pool, and from the counter for all; see `Claims`.
-    follows : (n_tiles + n_xcds * slots,) int64
-        Tile that is claimed after each tile, and the first of each slot, -1 for none, see `slots_in_step`; else empty.
-    first : (slots,) int64
-        First place of the cluster that each place of an XCD belongs to; -1 on a CU that is left over.
-    met : (n_xcds, slots) bool
-        Whether a place of a cluster waits for the others, or in lockstep may issue what it waited for.
-    multicast : (n_instructions,) bool
-        Whether an instruction is issued by all workgroups of a cluster together; empty without clusters.
-    """
-
-    running: np.ndarray
-    pid: np.ndarray
+    running: np.ndarray  # (n_xcds, slots, 2) int64: next and end instruction of the slot's workgroup
+    pid: np.ndarray  # (n_xcds, slots) int64: hardware id, or tile of a persistent program; -1 before the first
+    # (n_xcds, slots) int64: hardware id of the workgroup, or persistent program, in the slot; -1 before the first
     program: np.ndarray
-    waiting: np.ndarray
-    counters: np.ndarray
+    waiting: np.ndarray  # (n_xcds,) int64: next hardware id that each XCD dispatches
+    counters: np.ndarray  # (pools + 1,) int64: tiles claimed from each pool, and from the counter for all; see `Claims`
+    # (n_tiles + n_xcds * slots,) int64: tile that is claimed after each tile, and the first of each slot, -1 for none,
+    # see `slots_in_step`; else empty
     follows: np.ndarray
+    # (slots,) int64: first place of the cluster that each place of an XCD belongs to; -1 on a CU that is left over
     first: np.ndarray
+    # (n_xcds, slots) bool: whether a place of a cluster waits for the others, or in lockstep may issue what it waited
+    # for
     met: np.ndarray
+    # (n_instructions,) bool: whether an instruction is issued by all workgroups of a cluster together; empty without
+    # clusters
     multicast: np.ndarray
 
 

@@ -157,15 +157,7 @@ class RunError(SwizzleSimError):
 
 
 class ModelError(SwizzleSimError):
-    """A language model cannot be asked, or did not answer.
-
-    Parameters
-    ----------
-    message : str
-        What is missing or went wrong, and what to do.
-    code : str
-        Stable code: ``extra``, ``no-key``, ``no-endpoint``, ``no-model``, or a code of a model request (docs/agent.md).
-    """
+    """A language model cannot be asked, or did not answer."""
 
     code = "model"
 
@@ -175,15 +167,7 @@ class ModelError(SwizzleSimError):
 
 
 class SearchError(SwizzleSimError):
-    """A space has nothing in it, or a search or sweep cannot be run as asked.
-
-    Parameters
-    ----------
-    message : str
-        What is at fault, its value and the rule.
-    code : str
-        Stable code: ``space``, ``objective``, ``sampler``, ``tune``, ``sweep``, ``scheduler``.
-    """
+    """A space has nothing in it, or a search or sweep cannot be run as asked."""
 
     code = "search"
 
@@ -193,15 +177,7 @@ class SearchError(SwizzleSimError):
 
 
 class CaptureError(SwizzleSimError):
-    """A Triton kernel cannot be captured, or a trace file cannot be read; names the argument or the source line.
-
-    Parameters
-    ----------
-    message : str
-    code : str
-        Stable code: ``capture``, ``not-followed`` (only full interpretation can capture it), ``kernel-raised``,
-        ``arguments``, ``no-triton``, ``triton-version``, ``declaration``, ``trace-file``, ``mismatch``.
-    """
+    """A Triton kernel cannot be captured, or a trace file cannot be read; names the argument or the source line."""
 
     code = "capture"
 
@@ -217,17 +193,7 @@ class CompileError(SwizzleSimError):
 
 
 class RewriteError(SwizzleSimError):
-    """A kernel cannot take a swizzle, or its rewritten form does not compute what it did.
-
-    Parameters
-    ----------
-    message : str
-        What stands in the way, and what to do.
-    path : str or Path
-        File of the kernel.
-    line : int
-        Line at fault, counted from 1; 0 where none is.
-    """
+    """A kernel cannot take a swizzle, or its rewritten form does not compute what it did."""
 
     code = "rewrite"
 
@@ -238,15 +204,7 @@ class RewriteError(SwizzleSimError):
 
 
 class HardwareError(SwizzleSimError):
-    """A bundle, a profiler's file or a result cannot be made, read or taken; names both sides of what differs.
-
-    Parameters
-    ----------
-    message : str
-    code : str
-        Stable code: ``hardware``, ``format`` (a file), ``other-gpu``, ``other-kernel``, ``other-size``,
-        ``other-bundle``, ``changed`` (a bundle or a result after it was made), ``not-a-bijection``.
-    """
+    """A bundle, a profiler's file or a result cannot be made, read or taken; names both sides of what differs."""
 
     code = "hardware"
 

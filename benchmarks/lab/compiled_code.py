@@ -25,18 +25,7 @@ WAVES = 4
 
 
 def compiled(kernel: Any, arguments: Mapping[str, str], constants: Mapping[str, int], arch: str) -> Any:
-    """Compile a kernel of four waves; needs Triton, with nothing interpreted.
-
-    Parameters
-    ----------
-    kernel : triton.JITFunction
-    arguments : mapping of str to str
-        Triton's types of the first parameters, pointers and sizes that are multiples of 16.
-    constants : mapping of str to int
-        Values of the ``constexpr`` that follow.
-    arch : str
-        One of `TARGETS`.
-    """
+    """Compile a kernel of four waves; needs Triton, with nothing interpreted."""
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
@@ -108,17 +97,6 @@ def trips(code: str, *, near: float = 1.0) -> float:
     Instructions issue in order, a load's registers are there one round trip later, and whatever reads or overwrites
     them waits until then. A tile loaded in one go makes one trip; a compiler that uses few registers makes many.
     The result is the time until the last instruction can go out, in trips to memory.
-
-    Parameters
-    ----------
-    code : str
-        Straight code: a jump is taken for an instruction that does nothing.
-    near : float
-        What a load of fewer than 128 bits takes, in trips.
-
-    Returns
-    -------
-    trips : float
     """
     ready: dict[int, float] = {}
     now = 0.0

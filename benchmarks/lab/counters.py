@@ -74,13 +74,7 @@ def _arguments() -> argparse.ArgumentParser:
 
 
 def read_list(path: Path) -> Iterator[Job]:
-    """Jobs of a file.
-
-    Raises
-    ------
-    ContributionError
-        Names line and rule.
-    """
+    """Jobs of a file."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:
@@ -141,13 +135,7 @@ def measure_all(todo: Sequence[Job], out: Path, ncu: str, *, limit_s: float, unt
 
 
 def attempt(job: Job, ncu: str, driver: str, limit_s: float, left_s: float) -> tuple[Rows, Rows, str]:
-    """Measure a job, and if nothing came of it, and time is left, once more with memory and time alone.
-
-    Returns
-    -------
-    rows, raw, why
-        Lines of `contributed`; every counter by order; what is missing, or nothing.
-    """
+    """Measure a job, and if nothing came of it, and time is left, once more with memory and time alone."""
     began, fewer = time.monotonic(), NsightCompute().fallbacks(COUNTERS)[0]
     rows: Rows = []
     for counters in (COUNTERS, fewer):

@@ -13,21 +13,11 @@ PAGE_BITS = 21
 
 @dataclass(frozen=True)
 class CoherenceBits:
-    """The bits that explain a map best.
+    """The bits that explain a map best."""
 
-    Parameters
-    ----------
-    bits : int
-        Mask of address bits [bytes].
-    first_page : int
-        Page of 2 MiB where the map begins, as far as its bits say.
-    blocks, explained : int
-        Of 4 KiB in the map, and of them those with the parity that the bits say.
-    """
-
-    bits: int
-    first_page: int
-    blocks: int
+    bits: int  # mask of address bits [bytes]
+    first_page: int  # page of 2 MiB where the map begins, as far as its bits say
+    blocks: int  # of 4 KiB in the map, and of them those with the parity that the bits say
     explained: int
 
 
@@ -38,16 +28,6 @@ def coherence_bits_of(home: np.ndarray) -> CoherenceBits:
     ----------
     home : (n_blocks,) uint8
         Side of each block, 0 or 1, a whole number of pages that follow each other in memory.
-
-    Returns
-    -------
-    CoherenceBits
-        Which of the two sides is called 0 is left open: the better of both counts.
-
-    Raises
-    ------
-    ValueError
-        If the blocks are no whole number of pages.
     """
     if home.size % PAGE_BLOCKS or not home.size:
         raise ValueError(f"{home.size} blocks of 4 KiB are no whole number of 2 MiB pages")

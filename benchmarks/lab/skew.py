@@ -22,28 +22,18 @@ LAUNCHES: tuple[tuple[str, dict[str, int], tuple[str, ...]], ...] = (
 
 @dataclass(frozen=True)
 class Skew:
-    """Figures of one launch.
+    """Figures of one launch."""
 
-    Parameters
-    ----------
-    workgroups, at_once : int
-        Launched, and most that ran at one time.
-    duration_us : float [us]
-        Mean over workgroups.
-    spread_pct, first_wave_pct, of_sms_pct : float [%]
-        Standard deviation over mean of the durations: of all workgroups, of those that ran first, and of the means of
-        the SMs.
-    apart_pct : float [%]
-        Distance between the middle of the slower and of the faster half of the workgroups that run, in percent of a
-        workgroup's work, half-way through the launch.
-    """
-
-    workgroups: int
+    workgroups: int  # launched, and most that ran at one time
     at_once: int
-    duration_us: float
+    duration_us: float  # [us]: mean over workgroups
+    # [%]: standard deviation over mean of the durations: of all workgroups, of those that ran first, and of the means
+    # of the SMs
     spread_pct: float
     first_wave_pct: float
     of_sms_pct: float
+    # [%]: distance between the middle of the slower and of the faster half of the workgroups that run, in percent of a
+    # workgroup's work, half-way through the launch
     apart_pct: float
 
 

@@ -50,10 +50,7 @@ def reuse_counts(trace: Trace, gpu: Gpu, order: np.ndarray, *, workgroups_per_cu
 
     Parameters
     ----------
-    trace : Trace
-    gpu : Gpu
     order : (n_workgroups,) int array
-    workgroups_per_cu : int
 
     Returns
     -------
@@ -113,10 +110,7 @@ def replay_plain(trace: Trace, gpu: Gpu, order: np.ndarray, *, workgroups_per_cu
 
     Parameters
     ----------
-    trace : Trace
-    gpu : Gpu
     order : (n_workgroups,) int array
-    workgroups_per_cu : int
 
     Returns
     -------

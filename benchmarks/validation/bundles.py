@@ -21,29 +21,16 @@ _PREDICTED, _MEASURED = "data/h200_bundles_predicted.csv", "data/h200_bundles.cs
 
 @dataclass(frozen=True)
 class Order:
-    """One order of one kernel.
-
-    Parameters
-    ----------
-    kernel, problem, order : str
-    is_choice : bool
-        Whether the tool ranks it first.
-    predicted_us, measured_us : float
-        Of the timed replay; median of cold launches.
-    predicted_bytes : int
-        Read from memory.
-    counted_bytes : int or None
-        None where the profiler did not come to it.
-    """
+    """One order of one kernel."""
 
     kernel: str
     problem: str
     order: str
-    is_choice: bool
-    predicted_us: float
+    is_choice: bool  # whether the tool ranks it first
+    predicted_us: float  # of the timed replay; median of cold launches
     measured_us: float
-    predicted_bytes: int
-    counted_bytes: int | None
+    predicted_bytes: int  # read from memory
+    counted_bytes: int | None  # none where the profiler did not come to it
 
 
 def _read(name: str) -> list[dict[str, str]]:

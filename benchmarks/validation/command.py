@@ -54,15 +54,7 @@ class Comparison:
         return list(dict.fromkeys(self.variant or (["timed", "lockstep"] if self.quick else VARIANTS)))
 
     def chosen(self) -> list[Row]:
-        """Rows of the GPU, kernel, text and half.
-
-        Raises
-        ------
-        UnknownName
-            If no row is of that name.
-        SwizzleSimError
-            If all rows are of the other half.
-        """
+        """Rows of the GPU, kernel, text and half."""
         from xcd_model.errors import UnknownName
 
         from .rows import all_rows, quick_rows

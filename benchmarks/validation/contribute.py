@@ -44,13 +44,7 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 def checked(path: Path) -> list[dict[str, str]]:
-    """Lines of a file, each of which can be replayed.
-
-    Raises
-    ------
-    ContributionError
-        Names file, row, field and rule.
-    """
+    """Lines of a file, each of which can be replayed."""
     if not path.is_file():
         raise ContributionError(f"{path}: no such file")
     rows = {
@@ -67,17 +61,7 @@ def checked(path: Path) -> list[dict[str, str]]:
 
 
 def check(row: Row) -> None:
-    """Refuse a row that cannot be replayed, or whose order is not what it says.
-
-    Raises
-    ------
-    UnknownName
-        If GPU, kernel, a size or a named order is not known.
-    ContributionError
-        If ``bijective`` is wrong.
-    NotBijective, LanguageError
-        As the order's text.
-    """
+    """Refuse a row that cannot be replayed, or whose order is not what it says."""
     tiles = tiles_of(row, workload(row), gpu(row.gpu).xcds)
     done = tiles[tiles != formulas.NOTHING]
     if row.bijective != (np.unique(done).size == done.size == tiles.size or tiles.ndim > 1):

@@ -26,13 +26,7 @@ class ContributionError(SwizzleSimError):
 
 
 def read(path: Path) -> Iterator[dict[str, Any]]:
-    """Read contributed rows as keyword arguments of `swizzle_benchmarks.validation.rows.Row`.
-
-    Raises
-    ------
-    ContributionError
-        If a row has no GPU, driver, compiler version or command, names an unknown quantity, or holds no number.
-    """
+    """Read contributed rows as keyword arguments of `swizzle_benchmarks.validation.rows.Row`."""
     if not path.exists():
         return
     with path.open(encoding="utf-8", newline="") as file:

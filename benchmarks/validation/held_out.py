@@ -110,29 +110,18 @@ class Timed(Protocol):
 
 @dataclass(frozen=True)
 class Ran:
-    """One order of one launch, predicted and counted.
-
-    Parameters
-    ----------
-    bundle, kernel, problem, order : str
-    predicted_us, measured_us : float [us]
-        Of the timed replay; median of cold launches.
-    predicted_bytes, counted_bytes, asked_bytes : float
-        Read from memory; asked of the L2 by the SMs, as counted.
-    place : int, optional
-        In the tool's ranking, ties broken as it breaks them; earlier draws did not note it.
-    """
+    """One order of one launch, predicted and counted."""
 
     bundle: str
     kernel: str
     problem: str
     order: str
-    predicted_us: float
+    predicted_us: float  # [us]: of the timed replay; median of cold launches
     measured_us: float
-    predicted_bytes: float
+    predicted_bytes: float  # read from memory; asked of the L2 by the SMs, as counted
     counted_bytes: float
     asked_bytes: float
-    place: int | None = None
+    place: int | None = None  # in the tool's ranking, ties broken as it breaks them; earlier draws did not note it
 
     @property
     def read_error(self) -> float:

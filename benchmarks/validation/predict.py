@@ -27,15 +27,7 @@ from .variants import VARIANTS, Counts, predict
 
 
 def read_sets(words: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Read ``gpu.key=value`` words; values are JSON, or text where they are none.
-
-    Raises
-    ------
-    SpecError
-        If a word is not of this form.
-    UnknownName
-        If it names no GPU or constant.
-    """
+    """Read ``gpu.key=value`` words; values are JSON, or text where they are none."""
     found: dict[str, dict[str, Any]] = {}
     for word in words:
         name, _, value = word.partition("=")
@@ -54,15 +46,7 @@ def read_sets(words: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 
 def overridden(gpu: Gpu, values: Mapping[str, Any]) -> Gpu:
-    """GPU with other constants, by dotted key such as ``l2.latency_ns``.
-
-    Raises
-    ------
-    SpecError
-        If a value breaks a rule.
-    UnknownName
-        If the GPU has no such constant.
-    """
+    """GPU with other constants, by dotted key such as ``l2.latency_ns``."""
     parts: dict[str, dict[str, Any]] = {}
     for key, value in values.items():
         _check_key(gpu, key)
@@ -126,27 +110,7 @@ def predict_all(
     processes: int | None = None,
     again: bool = False,
 ) -> list[Prediction]:
-    """Predict rows under variants, several processes at a time; what is on disk is not replayed again.
-
-    Parameters
-    ----------
-    rows : sequence of Row
-    variants : sequence of str
-        Keys of `swizzle_benchmarks.validation.variants.VARIANTS`.
-    overrides : mapping of GPU name to mapping, optional
-        Constants to replace, by dotted key such as ``l2.latency_ns``.
-    processes : int, optional
-        As many as there are cores where not given.
-    again : bool
-        Replay even what is on disk.
-
-    Raises
-    ------
-    UnknownName
-        If there is no such variant.
-    SpecError
-        If a constant is for a GPU that no row is of, or breaks a rule.
-    """
+    """Predict rows under variants, several processes at a time; what is on disk is not replayed again."""
     for variant in variants:
         if variant not in VARIANTS:
             raise UnknownName("variant", variant, VARIANTS)

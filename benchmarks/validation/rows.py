@@ -44,50 +44,25 @@ H200_SIZES = ("M", "N", "K", "H", "S", "D", "BM", "BN", "BK", "BQ")
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One measured number.
+    """One measured number."""
 
-    Parameters
-    ----------
-    id : str
-        Unique over all rows.
-    gpu, kernel : str
-        ``kernel`` as `swizzle_benchmarks.validation.workloads.from_row` knows it.
-    problem : mapping of str to int
-        Sizes of the kernel.
-    order : str
-        Name of the order; with ``mapping`` empty, one of `swizzle_benchmarks.validation.workloads.orders`.
-    mapping : str
-        The order as text: a formula of `workloads.formulas`, or a swizzle of the closed language.
-    quantity, unit : str
-        A key of `swizzle_benchmarks.validation.quantities.QUANTITIES`.
-    measured : float
-    low, high : float
-        What repetitions or the source's range give; equal to ``measured`` where there is none.
-    baseline : float, optional
-        The same quantity of the launch order, from the same log.
-    trust : str
-        A (three or more agreeing points) to D (points disagree), C for a single one; X for an order that is no
-        permutation.
-    bijective : bool
-    resources : mapping of str to int
-        Registers, shared memory and threads of a workgroup, where measured.
-    source, note : str
-    """
-
-    id: str
-    gpu: str
+    id: str  # unique over all rows
+    gpu: str  # ``kernel`` as `swizzle_benchmarks.validation.workloads.from_row` knows it
     kernel: str
-    problem: Mapping[str, int] = field(hash=False)
-    order: str
-    mapping: str = ""
-    quantity: str
+    problem: Mapping[str, int] = field(hash=False)  # sizes of the kernel
+    order: str  # name of the order; with ``mapping`` empty, one of `swizzle_benchmarks.validation.workloads.orders`
+    mapping: str = ""  # the order as text: a formula of `workloads.formulas`, or a swizzle of the closed language
+    quantity: str  # A key of `swizzle_benchmarks.validation.quantities.QUANTITIES`
     unit: str
     measured: float
-    low: float
+    low: float  # what repetitions or the source's range give; equal to ``measured`` where there is none
     high: float
-    baseline: float | None = None
+    baseline: float | None = None  # the same quantity of the launch order, from the same log
+    # A (three or more agreeing points) to D (points disagree), C for a single one; X for an order that is no
+    # permutation
     trust: str = "C"
     bijective: bool = True
+    # registers, shared memory and threads of a workgroup, where measured
     resources: Mapping[str, int] = field(default_factory=dict, hash=False)
     source: str
     note: str = ""
@@ -105,13 +80,7 @@ class Row:
 
 
 def all_rows() -> list[Row]:
-    """Every row, in the order of the tables.
-
-    Raises
-    ------
-    ContributionError
-        If a contributed row lacks what makes it checkable.
-    """
+    """Every row, in the order of the tables."""
     found = [*paper_rows(), *published_rows(), *shape_rows(), *dense_rows(), *h200_rows(), *contributed_rows()]
     seen: set[str] = set()
     for row in found:

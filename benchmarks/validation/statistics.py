@@ -34,15 +34,7 @@ class Summary:
 
 
 def summarise(predictions: Sequence[Prediction], baselines: dict[str, float]) -> Summary | None:
-    """Summary of the rows that have a prediction; None where there is none.
-
-    Parameters
-    ----------
-    predictions : sequence of Prediction
-        Of one variant.
-    baselines : dict of str to float
-        Predicted value of the launch order, by `group_of`.
-    """
+    """Summary of the rows that have a prediction; None where there is none."""
     known = [one for one in predictions if one.error is not None]
     if not known:
         return None
@@ -72,14 +64,6 @@ def from_launched(predictions: Iterable[Prediction], *, moved: bool) -> list[Pre
     """Predictions of the other permutations from the measured value of the launch order.
 
     Rows whose workload was not measured or not predicted in launch order are left out.
-
-    Parameters
-    ----------
-    predictions : iterable of Prediction
-        Of one variant.
-    moved : bool
-        True: moved by the change that the variant predicts, a ratio or a difference in points. False: unchanged, the
-        null model in which no order matters.
     """
     rows = list(predictions)
     measured = {group_of(one): one.row.measured for one in rows if one.row.order in LAUNCHED}

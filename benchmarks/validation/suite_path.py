@@ -38,43 +38,23 @@ _FILE = "data/h200_suite_path.csv"
 
 @dataclass(frozen=True)
 class Row:
-    """One order: measured, and as predicted.
-
-    Parameters
-    ----------
-    kernel : str
-    problem : dict of str to int
-    order : str
-    measured_us, read_bytes : float
-        Cold median time; bytes read from memory.
-    registers, workgroups : int
-        As Triton 3.6 compiled it for the measurement.
-    """
+    """One order: measured, and as predicted."""
 
     kernel: str
     problem: dict[str, int]
     order: str
-    measured_us: float
+    measured_us: float  # cold median time; bytes read from memory
     read_bytes: float
-    registers: int
+    registers: int  # as Triton 3.6 compiled it for the measurement
     workgroups: int
 
 
 @dataclass(frozen=True)
 class Predicted:
-    """A row beside its prediction; times relative to the order as launched.
-
-    Parameters
-    ----------
-    row : Row
-    registers, workgroups : int
-        As compiled here.
-    relative, measured_relative : float
-    read_bytes : int
-    """
+    """A row beside its prediction; times relative to the order as launched."""
 
     row: Row
-    registers: int
+    registers: int  # as compiled here
     workgroups: int
     relative: float
     measured_relative: float

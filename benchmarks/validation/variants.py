@@ -37,25 +37,7 @@ Counts = dict[str, float]
 
 
 def predict(row: Row, variant: str, gpu: Gpu) -> Counts:
-    """Replay what a row measured, under one variant of the model.
-
-    Parameters
-    ----------
-    row : Row
-    variant : str
-        A key of `VARIANTS`.
-    gpu : Gpu
-
-    Returns
-    -------
-    counts : dict of str to float
-        By the names that `swizzle_benchmarks.validation.quantities` reads.
-
-    Raises
-    ------
-    UnknownName
-        If there is no such variant.
-    """
+    """Replay what a row measured, under one variant of the model."""
     if variant not in VARIANTS:
         raise UnknownName("variant", variant, VARIANTS)
     began = time.perf_counter()

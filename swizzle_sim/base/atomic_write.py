@@ -14,11 +14,6 @@ def write_whole(path: Path, data: bytes) -> None:
     """Write a file so that a reader finds the old one or the new one, never half of one.
 
     Devices, pipes and links, such as ``/dev/stdout``, are written to and not replaced.
-
-    Raises
-    ------
-    RunError
-        If the folder cannot be written.
     """
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -34,13 +29,7 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def check_folder(folder: Path) -> None:
-    """Make a folder, if it is not there, and try whether it takes files: before what is to be written is worked out.
-
-    Raises
-    ------
-    RunError
-        If it cannot be made, or takes no file.
-    """
+    """Make a folder, if it is not there, and try whether it takes files: before what is to be written is worked out."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):

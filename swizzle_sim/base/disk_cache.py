@@ -43,15 +43,7 @@ _digest_once = functools.lru_cache(source_digest)
 
 
 class DiskCache:
-    """JSON documents by key, shared by all processes of a user and kept between them.
-
-    Parameters
-    ----------
-    kind : str
-        Name of the store, such as ``uncertainty``; its folder is ``cache_home() / kind``.
-    folder : Path, optional
-        Another folder than that.
-    """
+    """JSON documents by key, shared by all processes of a user and kept between them."""
 
     def __init__(self, kind: str, folder: Path | None = None):
         self.folder = folder or cache_home() / kind

@@ -15,13 +15,7 @@ def go_on_with(folder: Path | None, file: str) -> None:
 
 
 def how(words: Sequence[str]) -> str:
-    """How to go on with an interrupted command, or to start it again.
-
-    Parameters
-    ----------
-    words : sequence of str
-        The command line behind ``swizzle-sim``.
-    """
+    """How to go on with an interrupted command, or to start it again."""
     folder = next((path.parent for path in _stored if path.is_file()), None)
     if folder is None:
         return f"start again with: {shlex.join(['swizzle-sim', *words])}"

@@ -18,13 +18,6 @@ class Progress:
     """Context that is called with counts: ``with Progress("sweep") as progress: progress(3, 8)``.
 
     Everything else on stderr counts as a log: a file, a pipe, a terminal that cannot move its cursor (``TERM=dumb``).
-
-    Parameters
-    ----------
-    what : str
-        What is done, such as ``capturing gemm``.
-    unit : str
-        What is counted, such as ``workgroups``.
     """
 
     def __init__(self, what: str, unit: str = ""):
@@ -40,18 +33,7 @@ class Progress:
         return self
 
     def __call__(self, done: int, total: int | None = None, *, note: str = "", what: str = "") -> None:
-        """Count.
-
-        Parameters
-        ----------
-        done : int
-        total : int, optional
-            None where it is not known.
-        note : str
-            Stands behind the count, such as the best figure so far.
-        what : str
-            A new title, where one display serves several parts of the work.
-        """
+        """Count."""
         if self._from is None or (what and visible(what) != self.what):
             self._began_s, self._from = time.monotonic(), done
         self.what, note = visible(what or self.what), visible(note)

@@ -20,13 +20,7 @@ def install_hint(extra: str = "") -> str:
 
 
 def commit(root: Path = ROOT) -> str | None:
-    """Commit of the checkout that the package is run from, such as ``295239e0c``, with ``-dirty`` after changes.
-
-    Returns
-    -------
-    str or None
-        None where the package is installed, ``root`` is no checkout of its own, or there is no git.
-    """
+    """Commit of the checkout that the package is run from, such as ``295239e0c``, with ``-dirty`` after changes."""
     if not (root / ".git").exists():  # a package inside another project's checkout is not at that project's commit
         return None
     words = ["git", "-C", str(root), "describe", "--always", "--dirty", "--exclude=*", "--abbrev=9"]

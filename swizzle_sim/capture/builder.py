@@ -49,15 +49,10 @@ class FollowingBuilder:
 
     Parameters
     ----------
-    parts : Parts
-    table : Patterns
-    recorder : InstructionRecorder
     pids : (3, n) int64
         Program ids of the workgroups that the run stands for.
-    grid : tuple of 3 int
     index_data : dict of int to 1-D array
         Items of the index tensors, by position in the space.
-    claims : TileClaims
     """
 
     def __init__(

@@ -21,33 +21,17 @@ LINE_BYTES = 128  # of all GPUs that are modelled
 
 @dataclass(frozen=True, eq=False)
 class Captured:
-    """A trace and how it was come by.
-
-    Parameters
-    ----------
-    launch : Launch
-    trace : Trace
-    triton : str
-        Version that interpreted the kernel.
-    how : {"followed", "interpreted"}
-    checked : tuple of int
-        Workgroups whose lines were compared with real interpretation.
-    n_paths : int or None
-        Control-flow paths that the workgroups take; None where all were interpreted.
-    flops : dict of str to float
-        Operations of the matrix products of all workgroups by type, see `swizzle_sim.capture.language`.
-    dependencies : dict of str to str
-        Digest of each of the user's files that the kernel was loaded with.
-    """
+    """A trace and how it was come by."""
 
     launch: Launch
     trace: Trace
-    triton: str
+    triton: str  # version that interpreted the kernel
     how: str
-    checked: tuple[int, ...]
-    n_paths: int | None
+    checked: tuple[int, ...]  # workgroups whose lines were compared with real interpretation
+    n_paths: int | None  # control-flow paths that the workgroups take; None where all were interpreted
+    # operations of the matrix products of all workgroups by type, see `swizzle_sim.capture.language`
     flops: dict[str, float]
-    dependencies: dict[str, str]
+    dependencies: dict[str, str]  # digest of each of the user's files that the kernel was loaded with
 
 
 def capture(launch: Launch, **options: Any) -> Captured:
@@ -72,32 +56,7 @@ def capture_each(
     seed: int = 0,
     on_progress: OnProgress | None = None,
 ) -> list[Captured | CaptureError]:
-    """Capture launches, all in one process.
-
-    Parameters
-    ----------
-    launches : sequence of Launch
-    line_bytes : int
-        Line of the caches that the traces will be replayed on [bytes].
-    full : bool
-        Interpret every workgroup on real data, which follows anything and is slow.
-    seed : int
-        Of the inputs, and of the workgroups that are checked.
-    on_progress : callable, optional
-        ``on_progress(kernel, done, total)`` in workgroups.
-
-    Returns
-    -------
-    captured : list of Captured or CaptureError
-        The error of a launch that raises, is wrong or cannot be followed; it names the source line or argument.
-
-    Raises
-    ------
-    CaptureError
-        If Triton is missing or of another version, or its process dies.
-    SizeError
-        If a grid overflows 31 bits.
-    """
+    """Capture launches, all in one process."""
     for launch in launches:
         Grid(launch.grid)  # refuses what no hardware launches
     request = {

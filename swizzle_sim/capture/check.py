@@ -55,11 +55,6 @@ def check(
     Long workgroups are slow to interpret: after `ENOUGH` instructions the rest is left out. Gives those compared.
 
     Tensors that are no index read as zeros, and products are left out: nothing that was followed depends on them.
-
-    Raises
-    ------
-    CaptureError
-        If one differs; the trace is then worthless.
     """
     real = Interpreter(kernel.language.parts, kernel.space, trace.line_bytes, index_data, claims)
     real.builder.set_grid_dim(*kernel.grid)
@@ -113,22 +108,7 @@ def _sectors(trace: Trace, instruction: int, span: slice) -> np.ndarray:
 
 
 def check_tiles(name: str, tiles: Trace, programs: Trace) -> None:
-    """Refuse a trace by tile that is not the launch's, instruction by instruction and line by line.
-
-    Parameters
-    ----------
-    name : str
-        Of the kernel.
-    tiles : Trace
-        Of as many programs as there are tiles.
-    programs : Trace
-        Of the launch as it is.
-
-    Raises
-    ------
-    CaptureError
-        If some program does something else than its tiles; names the first.
-    """
+    """Refuse a trace by tile that is not the launch's, instruction by instruction and line by line."""
     step = programs.n_workgroups
     owner = np.arange(tiles.n_workgroups) % step
     order = np.argsort(owner, kind="stable")

@@ -14,12 +14,7 @@ MOST_CLAIMS = 64  # of one program: to its tile in each pool that it asks, and t
 
 
 class TileClaims:
-    """Values that atomic adds to counters give, all counters at 0 when the launch begins.
-
-    Parameters
-    ----------
-    n_programs : int
-    """
+    """Values that atomic adds to counters give, all counters at 0 when the launch begins."""
 
     def __init__(self, n_programs: int):
         self._given: dict[int, np.ndarray] = {}  # by the how-manieth claim of a program: its value, -1 where unknown
@@ -31,8 +26,6 @@ class TileClaims:
 
         Parameters
         ----------
-        turn : int
-            Claims that each of them has made before.
         address : (n,) int64
             Of the counter that each adds 1 to.
         programs : (n,) int64, rising
@@ -47,13 +40,7 @@ class TileClaims:
         return given[programs]
 
     def spent(self, turn: int) -> int:
-        """Value of the claims that a program makes after it has had its tile.
-
-        Raises
-        ------
-        CaptureError
-            If it goes on: there are more tiles than programs.
-        """
+        """Value of the claims that a program makes after it has had its tile."""
         if turn > MOST_CLAIMS:
             raise CaptureError(
                 f"a program claims {turn} tiles: a counter at {self._programs} does not end its "

@@ -20,46 +20,18 @@ COMPILED = ("num_warps", "num_stages", "options", "config")  # parts of a launch
 
 @dataclass(frozen=True, eq=False)
 class Configuration:
-    """One configuration of an autotuner.
+    """One configuration of an autotuner."""
 
-    Parameters
-    ----------
-    place : int
-        In the autotuner's list, from 0.
-    chosen : mapping
-        Constants and compile options.
-    kernel : Kernel or None
-        Captured, with the resources of its compile; None where it is refused.
-    refused : str
-        Why it is not scored: it does not compile, spills, does not fit a CU, or cannot be captured.
-    """
-
-    place: int
-    chosen: Mapping[str, Any]
-    kernel: Kernel | None = None
-    refused: str = ""
+    place: int  # in the autotuner's list, from 0
+    chosen: Mapping[str, Any]  # constants and compile options
+    kernel: Kernel | None = None  # captured, with the resources of its compile; None where it is refused
+    refused: str = ""  # why it is not scored: it does not compile, spills, does not fit a CU, or cannot be captured
 
 
 def configurations(
     name: str, sizes: Mapping[str, int], gpu: Gpu, on_progress: OnProgress | None = None
 ) -> Iterator[Configuration]:
-    """Yield the configurations that an autotuner would try at given sizes, each when it is ready.
-
-    Parameters
-    ----------
-    name : str
-        ``my_kernel.py`` or ``my_kernel.py:NAME``.
-    sizes : mapping of str to int
-    gpu : Gpu
-        Compiled for its architecture.
-    on_progress : callable, optional
-        See `swizzle_sim.capture.capture.capture_each`.
-
-    Raises
-    ------
-    CaptureError
-        If the name says a configuration already, the kernel has no autotuner, or it cannot be loaded.
-    """
+    """Yield the configurations that an autotuner would try at given sizes, each when it is ready."""
     request = request_of(name, sizes)
     if "config" in request:
         raise CaptureError(f"{name} names one configuration: leave out @{request['config']}", code="declaration")

@@ -46,72 +46,47 @@ class Sizes(dict):
 
 @dataclass(kw_only=True, eq=False)
 class KernelDeclaration:
-    """Declaration of a Triton kernel.
+    """Declaration of a Triton kernel."""
 
-    Parameters
-    ----------
-    function : triton.JITFunction or str
-        The ``@triton.jit`` function, unchanged, or where it stands: ``"FILE.py:FUNCTION"``, from the folder of the
-        declaration, or ``"package.module:FUNCTION"``. Of a file that is named so only what the function needs is run,
-        and what is not installed, torch among it, is stood in for. Heuristics around it are evaluated as at a launch.
-    sizes : mapping of str to int
-        Problem sizes with their defaults; what follows gets them as ``s``.
-    arguments : callable or mapping
-        ``arguments(s) -> {parameter: Array, int or float}``, every run-time parameter.
-    grid : callable or tuple
-        ``grid(s) -> tuple`` of programs along x, y, z. It and ``tiles`` read the constants too, as ``s.BLOCK_M``.
-    constexprs : callable or mapping
-        ``constexprs(s) -> {parameter: value}``, every ``tl.constexpr`` without default, and pointers that are None.
-    num_warps, num_stages : int, optional
-        Compile options; by default those of the autotuner's configuration, else 4 and 2.
-    options : mapping, optional
-        Further ones: ``waves_per_eu``, ``matrix_instr_nonkdim``, ``kpack``, ``maxnreg``.
-    config : int, optional
-        Which of an autotuner's configurations, counted from 0; by default the first that it keeps at these sizes, that
-        compiles and that fits a CU. What ``constexprs`` and the options here say goes before it.
-    make_inputs : callable, optional
-        ``make_inputs(s, seed) -> {parameter: numpy array}``. Tensors left out are drawn at random where they are
-        needed; those with ``is_index=True`` have to be given.
-    reference : callable, optional
-        ``reference(inputs) -> {parameter: numpy array}``, the expected outputs.
-    flops : callable, optional
-        ``flops(s) -> float``, operations of one launch; by default those of its matrix products, as captured.
-    dtype : str, optional
-        Type the arithmetic runs in; by default that of most operations of its matrix products, without any that of the
-        first floating-point tensor.
-    tiles : callable, optional
-        ``tiles(s) -> (num_pid_m, num_pid_n)`` where a 1-D grid is decoded row-major into tiles, by default as far as
-        the source tells by what it divides the program id by; of a persistent kernel
-        also ``tiles(s) -> number of tiles``.
-    programs : str, optional
-        Of a persistent kernel, whose program p computes tiles p, p + programs, ...: the size that says how many
-        programs are launched. With as many programs as tiles each computes one tile, which is how the kernel is
-        captured; a capture at the real number of programs is compared with it.
-    claims : callable, optional
-        Of a persistent kernel whose programs claim tiles from atomic counters instead, arrays with ``is_counter=True``:
-        ``claims(s) -> (pools, tiles in them)``, see `xcd_model.Claims`; ``(1, tiles)`` of a single counter. A third,
-        true value says that programs steal from other pools.
-    name, summary, sharing : str, optional
-        For people: what the kernel is, and in words which workgroups share data.
-    """
-
+    # the ``@triton.jit`` function, unchanged, or where it stands: ``"FILE.py:FUNCTION"``, from the folder of the
+    # declaration, or ``"package.module:FUNCTION"``. Of a file that is named so only what the function needs is run, and
+    # what is not installed, torch among it, is stood in for. Heuristics around it are evaluated as at a launch.
     function: Any = field(kw_only=False)
-    sizes: Mapping[str, int]
-    arguments: Any
+    sizes: Mapping[str, int]  # problem sizes with their defaults; what follows gets them as ``s``
+    arguments: Any  # ``arguments(s) -> {parameter: Array, int or float}``, every run-time parameter
+    # ``grid(s) -> tuple`` of programs along x, y, z. It and ``tiles`` read the constants too, as ``s.BLOCK_M``.
     grid: Any
+    # ``constexprs(s) -> {parameter: value}``, every ``tl.constexpr`` without default, and pointers that are None
     constexprs: Any = None
-    num_warps: int | None = None
+    num_warps: int | None = None  # compile options; by default those of the autotuner's configuration, else 4 and 2
     num_stages: int | None = None
+    # further ones: ``waves_per_eu``, ``matrix_instr_nonkdim``, ``kpack``, ``maxnreg``
     options: Mapping[str, Any] = field(default_factory=dict)
+    # which of an autotuner's configurations, counted from 0; by default the first that it keeps at these sizes, that
+    # compiles and that fits a CU. What ``constexprs`` and the options here say goes before it.
     config: int | None = None
+    # ``make_inputs(s, seed) -> {parameter: numpy array}``. Tensors left out are drawn at random where they are needed;
+    # those with ``is_index=True`` have to be given.
     make_inputs: Callable[[Sizes, int], Mapping[str, Any]] | None = None
+    # ``reference(inputs) -> {parameter: numpy array}``, the expected outputs
     reference: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
+    # ``flops(s) -> float``, operations of one launch; by default those of its matrix products, as captured
     flops: Callable[[Sizes], float] | None = None
+    # type the arithmetic runs in; by default that of most operations of its matrix products, without any that of the
+    # first floating-point tensor
     dtype: str | None = None
+    # ``tiles(s) -> (num_pid_m, num_pid_n)`` where a 1-D grid is decoded row-major into tiles, by default as far as the
+    # source tells by what it divides the program id by; of a persistent kernel also ``tiles(s) -> number of tiles``
     tiles: Callable[[Sizes], Sequence[int] | int] | None = None
+    # of a persistent kernel, whose program p computes tiles p, p + programs, ...: the size that says how many programs
+    # are launched. With as many programs as tiles each computes one tile, which is how the kernel is captured; a
+    # capture at the real number of programs is compared with it.
     programs: str | None = None
+    # of a persistent kernel whose programs claim tiles from atomic counters instead, arrays with ``is_counter=True``:
+    # ``claims(s) -> (pools, tiles in them)``, see `xcd_model.Claims`; ``(1, tiles)`` of a single counter. A third, true
+    # value says that programs steal from other pools.
     claims: Callable[[Sizes], tuple[int, ...]] | None = None
-    name: str = ""
+    name: str = ""  # for people: what the kernel is, and in words which workgroups share data
     summary: str = ""
     sharing: str = ""
 
@@ -136,15 +111,7 @@ class KernelDeclaration:
         return self.target.path
 
     def sizes_at(self, sizes: Mapping[str, int]) -> Sizes:
-        """Defaults with some sizes replaced, and constants of the kernel that are given like sizes.
-
-        Raises
-        ------
-        UnknownName
-            If the declaration has no such size.
-        SizeError
-            If a size is no positive 32-bit integer.
-        """
+        """Defaults with some sizes replaced, and constants of the kernel that are given like sizes."""
         for name in sizes:
             if name not in self.sizes and name not in self.target.parameters:
                 raise UnknownName(f"size of kernel {self.name}", name, self.sizes)
@@ -155,15 +122,7 @@ class KernelDeclaration:
         return found
 
     def at(self, **sizes: int) -> Launch:
-        """Launch at given sizes; sizes not given keep their default.
-
-        Raises
-        ------
-        CaptureError
-            If the declaration raises or gives what cannot be launched; names the part and the value.
-        SizeError
-            If the grid overflows.
-        """
+        """Launch at given sizes; sizes not given keep their default."""
         s = self.sizes_at(sizes)
         given = {name: self._plain(name, value) for name, value in self._value("arguments", self.arguments, s).items()}
         constexprs = {
@@ -253,15 +212,7 @@ class KernelDeclaration:
         return sides
 
     def grid_at(self, s: Sizes, launch: Launch) -> Grid:
-        """Grid that a swizzle permutes: that of the launch, or a persistent kernel's tiles.
-
-        Raises
-        ------
-        CaptureError
-            If the tiles are no integers, or there is no telling how many a persistent kernel has.
-        SizeError
-            If they are not as many as the grid has programs.
-        """
+        """Grid that a swizzle permutes: that of the launch, or a persistent kernel's tiles."""
         s = Sizes({**launch.constexprs, **s})
         given = self._value("tiles", self.tiles, s) if self.tiles else self._hidden_tiles(launch)
         if isinstance(given, int) and self.programs:

@@ -37,15 +37,7 @@ _ENDINGS = ("_rn", "_rz", "_rd", "_ru")  # how it rounds
 
 
 def give_results(names: dict[str, Any], make: Callable[[str, Any], Any]) -> None:
-    """Put functions in place of the library's stubs, as a kernel's module sees them.
-
-    Parameters
-    ----------
-    names : dict
-        Globals of a kernel, changed in place.
-    make : callable
-        ``make(name, stub)`` gives the function.
-    """
+    """Put functions in place of the library's stubs, as a kernel's module sees them."""
     for name, value in list(names.items()):
         if inspect.ismodule(value) and value.__name__.endswith("libdevice"):
             for stub, function in inspect.getmembers(value, inspect.isfunction):
@@ -55,13 +47,7 @@ def give_results(names: dict[str, Any], make: Callable[[str, Any], Any]) -> None
 
 
 def give_data_results(interpreter: Any) -> None:
-    """Compute the library's functions in every kernel that is interpreted from now on.
-
-    Parameters
-    ----------
-    interpreter : module
-        ``triton.runtime.interpreter``, changed in place.
-    """
+    """Compute the library's functions in every kernel that is interpreted from now on."""
     patch, done = interpreter._patch_lang, set()
 
     def computed(name: str, _stub: Any) -> Any:
@@ -82,20 +68,7 @@ def answers_truth(name: str) -> bool:
 
 
 def on_data(name: str, given: tuple[Any, ...], interpreter: Any) -> Any:
-    """Tensor that a function gives for tensors that hold data.
-
-    Parameters
-    ----------
-    name : str
-    given : tuple of tensor or number
-    interpreter : module
-        ``triton.runtime.interpreter``.
-
-    Raises
-    ------
-    CaptureError
-        If it is not computed here.
-    """
+    """Tensor that a function gives for tensors that hold data."""
     function = _function(name)
     if function is None:
         raise CaptureError(f"neither Triton's interpreter nor this computes {name} of the device library")

@@ -27,13 +27,7 @@ def data_of(table: Patterns, value: Known, u: int, p: int) -> np.ndarray:
 def evaluate(
     table: Patterns, function: Callable, args: Sequence[Any], handle_of: Callable, name: str, line: str
 ) -> Any:
-    """Value of ``function``, which takes and gives Triton's handles, for known arguments.
-
-    Raises
-    ------
-    CaptureError
-        If the workgroups are of too many kinds, or the operation raises; names the line.
-    """
+    """Value of ``function``, which takes and gives Triton's handles, for known arguments."""
     values = [a for a in args if isinstance(a, Known)]
     columns = [column for value in values for column in (value.u, value.p)]
     rows, inverse = rows_of(columns)

@@ -41,13 +41,7 @@ def follow(
     claims: TileClaims,
     on_progress: OnProgress,
 ) -> tuple[Trace, list[np.ndarray], Counter[str]]:
-    """Trace of a launch, the workgroups of each path, and the operations of all their matrix products by type.
-
-    Raises
-    ------
-    CaptureError
-        If the kernel raises, is wrong, or does what cannot be followed; names the line.
-    """
+    """Trace of a launch, the workgroups of each path, and the operations of all their matrix products by type."""
     grid = kernel.grid
     total = int(np.prod(grid, dtype=np.int64))
     table, templates = Patterns(), Templates()

@@ -35,17 +35,7 @@ class ServerDied(Exception):
 
 
 class Worker:
-    """A process that was forked; made by `start_worker`.
-
-    Parameters
-    ----------
-    pid : int
-    stdin : int
-        Descriptor to write to.
-    stdout : file of text
-    said : file of bytes
-        What it and its children write to stderr.
-    """
+    """A process that was forked; made by `start_worker`."""
 
     def __init__(self, server: _Server, pid: int, stdin: int, stdout: IO[str], said: IO[bytes]):
         self.pid, self.stdin, self.stdout, self._said = pid, stdin, stdout, said
@@ -105,12 +95,7 @@ class _Server:
         return self._process.poll() is not None
 
     def fork(self, arguments: tuple[str, ...], environment: Mapping[str, str]) -> Worker:
-        """Start a worker in the working folder.
-
-        Raises
-        ------
-        ServerDied
-        """
+        """Start a worker in the working folder."""
         with contextlib.ExitStack() as failed, contextlib.ExitStack() as passed:
             said = failed.enter_context(tempfile.TemporaryFile(prefix="swizzle-sim-"))
             settings = passed.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8"))
@@ -163,21 +148,7 @@ _LOCK = threading.Lock()
 def start_worker(
     module: str, arguments: tuple[str, ...], *, at_import: Mapping[str, str], environment: Mapping[str, str]
 ) -> Worker:
-    """Start ``module.main(*arguments)`` in a process of its own, in the working folder.
-
-    Parameters
-    ----------
-    module : str
-        Dotted name; its ``preload``, where it has one, is called once for all workers.
-    arguments : tuple of str
-    at_import, environment : mapping of str to str
-        The environment in which it is imported, and the one in which it works.
-
-    Raises
-    ------
-    CaptureError
-        If its imports fail; with the end of what was said.
-    """
+    """Start ``module.main(*arguments)`` in a process of its own, in the working folder."""
     fixed = frozenset((name, value) for name, value in at_import.items() if name.startswith(_READ_ON_IMPORT))
     key = module, fixed
     with _LOCK:

@@ -40,21 +40,10 @@ class Tensor:
 
 @dataclass
 class LaunchCall:
-    """Answers of one launch, as texts for a declaration that reads sizes as ``s.NAME``.
-
-    Parameters
-    ----------
-    line : int
-    arguments : dict of str to str
-        Scalars and constants by parameter.
-    tensors : dict of str to Tensor
-    grid : list of str
-    options : dict of str to str
-    sizes : list of str
-    """
+    """Answers of one launch, as texts for a declaration that reads sizes as ``s.NAME``."""
 
     line: int
-    arguments: dict[str, str] = field(default_factory=dict)
+    arguments: dict[str, str] = field(default_factory=dict)  # scalars and constants by parameter
     tensors: dict[str, Tensor] = field(default_factory=dict)
     grid: list[str] = field(default_factory=list)
     options: dict[str, str] = field(default_factory=dict)
@@ -62,14 +51,7 @@ class LaunchCall:
 
 
 def launch_of(source: SourceFile, facts: FunctionFacts) -> LaunchCall | None:
-    """Answers of the first launch of a kernel in its file; None where there is none.
-
-    Parameters
-    ----------
-    source : SourceFile
-    facts : FunctionFacts
-        Of the kernel.
-    """
+    """Answers of the first launch of a kernel in its file; None where there is none."""
     found = _call_in(
         source.tree, lambda called: isinstance(called, ast.Subscript) and _last(called.value) == facts.function
     )
@@ -303,25 +285,7 @@ USUAL_SIZE, USUAL_BLOCK, USUAL_GROUP = 1024, 64, 8
 
 
 def write_declaration(target: str, output: Path | None) -> tuple[Path, list[str]]:
-    """Write the declaration of ``FILE:FUNCTION``.
-
-    Parameters
-    ----------
-    target : str
-    output : Path, optional
-        By default ``FUNCTION_kernel.py`` in the folder of the file.
-
-    Returns
-    -------
-    path : Path
-    to_complete : list of str
-        Fields that the source does not determine; they are ``...`` in the file.
-
-    Raises
-    ------
-    CaptureError
-        If the file or the function is not there, the function is no ``@triton.jit``, or the output exists.
-    """
+    """Write the declaration of ``FILE:FUNCTION``."""
     name, colon, function = target.rpartition(":")
     if not colon or not function.isidentifier():
         raise CaptureError(f"{target!r}: write FILE:FUNCTION, such as my_kernel.py:matmul", code="declaration")
@@ -353,11 +317,6 @@ def declaration_of(
 
     Parameters
     ----------
-    facts : FunctionFacts
-    file : str
-        Of the function, from the folder of the declaration.
-    call : LaunchCall or None
-        Its launch in that file.
     tiles : (str, str) or None
         Tile rows and columns of a one-dimensional launch.
     """

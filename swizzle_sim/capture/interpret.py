@@ -42,12 +42,8 @@ class Interpreter:
 
     Parameters
     ----------
-    parts : Parts
-    space : AddressSpace
-    line_bytes : int
     memory : mapping of int to 1-D array
         Items by tensor; a tensor without reads as zeros and drops what is written, and ``tl.dot`` adds nothing then.
-    claims : TileClaims
     """
 
     def __init__(
@@ -155,12 +151,8 @@ def interpret_all(
 
     Parameters
     ----------
-    kernel : LoadedKernel
-    line_bytes : int
     memory : mapping of int to 1-D array
         Items of every tensor, changed in place.
-    on_progress : callable
-        ``on_progress(done, total)``.
     """
     total = int(np.prod(kernel.grid, dtype=np.int64))
     real = Interpreter(kernel.language.parts, kernel.space, line_bytes, memory, TileClaims(total))

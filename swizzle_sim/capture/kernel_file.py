@@ -27,13 +27,7 @@ def forget_files() -> None:
 
 
 def load_file(path: Path) -> Any:
-    """Module of a Python file, run once.
-
-    Raises
-    ------
-    CaptureError
-        If there is no such file, or running it raises; names the line.
-    """
+    """Module of a Python file, run once."""
     if not path.is_file():
         raise CaptureError(f"{path}: no such file", code="declaration")
     name = f"{LOADED}{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
@@ -79,20 +73,7 @@ def words_of(error: BaseException) -> str:
 
 
 def load_function(path: str | Path, function: str, sliced_for: str = "", text_from: str | Path = "") -> Any:
-    """Return a module-level object of a file, as the file leaves it.
-
-    Parameters
-    ----------
-    path : str or Path
-    function : str
-    sliced_for, text_from : str
-        As `swizzle_sim.workload.launch.Launch` has them.
-
-    Raises
-    ------
-    CaptureError
-        If the file does not run, or has no such name.
-    """
+    """Return a module-level object of a file, as the file leaves it."""
     give_block_pointers()
     where = Path(path).resolve()
     if sliced_for:

@@ -47,12 +47,7 @@ def load_parts() -> Parts:
 
 
 class Language:
-    """The patched language of this process.
-
-    Parameters
-    ----------
-    parts : Parts
-    """
+    """The patched language of this process."""
 
     def __init__(self, parts: Parts):
         self.parts, self.tl, self.interpreter = parts, parts.tl, parts.interpreter
@@ -232,13 +227,7 @@ PACKED = "e2m1"  # two items in a byte
 
 
 class Products:
-    """Counts what Triton's interpreter multiplies.
-
-    Parameters
-    ----------
-    semantic : InterpreterSemantic
-        Whose products are counted from now on.
-    """
+    """Counts what Triton's interpreter multiplies."""
 
     def __init__(self, semantic: Any):
         self._flops: Counter[str] = Counter()

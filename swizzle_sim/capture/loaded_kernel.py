@@ -31,14 +31,7 @@ def unwrap(function: Any) -> Any:
 
 
 class LoadedKernel:
-    """A launch that can be run, one workgroup or many at a time.
-
-    Parameters
-    ----------
-    language : Language
-    launch : Launch
-    space : AddressSpace
-    """
+    """A launch that can be run, one workgroup or many at a time."""
 
     def __init__(self, language: Language, launch: Launch, space: AddressSpace):
         self.language, self.launch, self.space = language, launch, space
@@ -62,18 +55,7 @@ class LoadedKernel:
                 )
 
     def run(self, builder: Any) -> Counter[str]:
-        """Run the kernel once on a builder, and count what its matrix products do.
-
-        Returns
-        -------
-        flops : Counter of str
-            Operations of one workgroup by type, see `swizzle_sim.capture.language.Products`.
-
-        Raises
-        ------
-        CaptureError
-            If the kernel raises; names the line. What a builder refuses is passed on.
-        """
+        """Run the kernel once on a builder, and count what its matrix products do."""
         self.language.builder = builder
         self.language.products.taken()
         try:

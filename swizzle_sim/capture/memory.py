@@ -24,18 +24,11 @@ MEMORY_SHARE = 0.25  # of the machine's memory that inputs may take: they are dr
 
 @dataclass(frozen=True, eq=False)
 class AddressSpace:
-    """Tensors and where they are.
-
-    Parameters
-    ----------
-    names : tuple of str
-    arrays : tuple of Array
-    base, size : (n_tensors,) int64 [bytes]
-    """
+    """Tensors and where they are."""
 
     names: tuple[str, ...]
     arrays: tuple[Array, ...]
-    base: np.ndarray = field(repr=False)
+    base: np.ndarray = field(repr=False)  # (n_tensors,) int64 [bytes]
     size: np.ndarray = field(repr=False)
 
     @classmethod
@@ -65,22 +58,7 @@ class AddressSpace:
 
 
 def real_items(space: AddressSpace, given: Path | None, *, everything: bool, seed: int) -> dict[int, np.ndarray]:
-    """Items by tensor: of index tensors, or of all.
-
-    Parameters
-    ----------
-    space : AddressSpace
-    given : Path, optional
-        npz of arrays by argument name.
-    everything : bool
-        Also tensors that are no index; those not given are drawn at random, outputs are zeros.
-    seed : int
-
-    Raises
-    ------
-    CaptureError
-        If an index tensor is not given, an array does not match its declaration, or all are too large for memory.
-    """
+    """Items by tensor: of index tensors, or of all."""
     wanted = [i for i, array in enumerate(space.arrays) if everything or array.is_index or array.points_to]
     check_memory([(space.names[i], int(space.size[i])) for i in wanted])
     arrays = dict(np.load(given)) if given else {}
@@ -104,13 +82,7 @@ def real_items(space: AddressSpace, given: Path | None, *, everything: bool, see
 
 
 def flat_items(name: str, array: Array, values: np.ndarray) -> np.ndarray:
-    """Items in memory order, gaps of the strides as zeros.
-
-    Raises
-    ------
-    CaptureError
-        If shape or type do not match the declaration; names the argument.
-    """
+    """Items in memory order, gaps of the strides as zeros."""
     values = np.asarray(values)
     kind = np.dtype(KINDS.get(array.dtype, array.dtype))
     if values.shape != array.shape:
@@ -142,13 +114,7 @@ def _draw(array: Array, draw: np.random.Generator) -> np.ndarray:
 
 
 def check_memory(wanted: Sequence[tuple[str, int]]) -> None:
-    """Refuse inputs, (name, bytes) each, that this machine has no memory for.
-
-    Raises
-    ------
-    CaptureError
-        Names the largest.
-    """
+    """Refuse inputs, (name, bytes) each, that this machine has no memory for."""
     need = sum(size for _, size in wanted)
     room = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * MEMORY_SHARE
     if need > room:

@@ -35,49 +35,24 @@ _WORKER = "swizzle_sim.capture.occupancy_worker"
 
 @dataclass(frozen=True, kw_only=True)
 class Compiled(CodeFigures):
-    """One kernel compiled for one architecture.
-
-    Parameters
-    ----------
-    function : str
-    options : mapping
-        All compile options, defaults included.
-    threads : int
-        Threads a workgroup.
-    vgprs : int
-        Vector registers a lane that the descriptor allocates, accumulation registers among them; on NVIDIA registers a
-        thread.
-    vgprs_used, agprs_used : int
-        Registers that the code uses, as LLVM counts them.
-    scratch_bytes : int [bytes]
-        Of a lane.
-    vgpr_spills, sgpr_spills : int
-        Registers that did not fit; on NVIDIA words of 4 bytes of a thread's stack.
-    llvm_waves_per_simd : int
-        Occupancy as LLVM sees it, from registers alone; 0 on NVIDIA.
-    loads_per_step : int
-        Loads in the body of the kernel's main loop.
-    pipelined : bool
-        Whether the compiler pipelined the main loop.
-    compile_s : float [s]
-    files : mapping of str to str
-        SHA-256 of every source file that took part, by path.
-    """
+    """One kernel compiled for one architecture."""
 
     function: str
-    options: Mapping[str, Any]
-    threads: int
+    options: Mapping[str, Any]  # all compile options, defaults included
+    threads: int  # threads a workgroup
+    # vector registers a lane that the descriptor allocates, accumulation registers among them; on NVIDIA registers a
+    # thread
     vgprs: int
-    vgprs_used: int
+    vgprs_used: int  # registers that the code uses, as LLVM counts them
     agprs_used: int
-    scratch_bytes: int
-    vgpr_spills: int
+    scratch_bytes: int  # [bytes]: of a lane
+    vgpr_spills: int  # registers that did not fit; on NVIDIA words of 4 bytes of a thread's stack
     sgpr_spills: int
-    llvm_waves_per_simd: int
-    loads_per_step: int
-    pipelined: bool
-    compile_s: float
-    files: Mapping[str, str] = field(repr=False)
+    llvm_waves_per_simd: int  # occupancy as LLVM sees it, from registers alone; 0 on NVIDIA
+    loads_per_step: int  # loads in the body of the kernel's main loop
+    pipelined: bool  # whether the compiler pipelined the main loop
+    compile_s: float  # [s]
+    files: Mapping[str, str] = field(repr=False)  # SHA-256 of every source file that took part, by path
 
     @property
     def resources(self) -> Resources:
@@ -101,13 +76,7 @@ class Compiled(CodeFigures):
         )
 
     def on(self, gpu: Gpu) -> CompiledKernel:
-        """The figures by which a remapping is priced, with workgroups a CU.
-
-        Raises
-        ------
-        ReplayError
-            If not even one workgroup fits.
-        """
+        """The figures by which a remapping is priced, with workgroups a CU."""
         figures = {one.name: getattr(self, one.name) for one in fields(CodeFigures)}
         counted = self.resources
         figures |= {name: getattr(counted, name) for name in ("step_instructions", "after_products", "past_l1")}
@@ -122,17 +91,10 @@ class Compiled(CodeFigures):
 
 @dataclass(frozen=True)
 class OccupancyLimits:
-    """Workgroups a CU, and what each resource alone would allow.
-
-    Parameters
-    ----------
-    workgroups : int
-    alone : mapping of str to int
-        By resource: ``"VGPRs"``, ``"LDS"`` and ``"waves and slots"``.
-    """
+    """Workgroups a CU, and what each resource alone would allow."""
 
     workgroups: int
-    alone: Mapping[str, int]
+    alone: Mapping[str, int]  # by resource: ``"VGPRs"``, ``"LDS"`` and ``"waves and slots"``
 
     @property
     def short(self) -> tuple[str, ...]:
@@ -141,13 +103,7 @@ class OccupancyLimits:
 
 
 def limits_of(resources: Resources, gpu: Gpu) -> OccupancyLimits:
-    """What limits the workgroups on one CU.
-
-    Raises
-    ------
-    ReplayError
-        If not even one fits.
-    """
+    """What limits the workgroups on one CU."""
     fitting = workgroups_per_cu(resources, gpu)
     only = {
         "VGPRs": replace(resources, lds_bytes=0),
@@ -158,20 +114,7 @@ def limits_of(resources: Resources, gpu: Gpu) -> OccupancyLimits:
 
 
 def compiled_for(kernel: Kernel, gpu: Gpu) -> Kernel:
-    """Kernel with the resources that the compiler gives it on a GPU.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Of the suite or of a user's file.
-    gpu : Gpu
-
-    Returns
-    -------
-    kernel : Kernel
-        The same one where its resources are compiled for this architecture already, or it has no source here; with the
-        reason in the resources' source, where there is no compiler or no code for this architecture.
-    """
+    """Kernel with the resources that the compiler gives it on a GPU."""
     known = kernel.resources
     if known.source.startswith(f"compiled for {gpu.arch} ") or kernel.launch is None:
         return kernel
@@ -183,25 +126,7 @@ def compiled_for(kernel: Kernel, gpu: Gpu) -> Kernel:
 
 
 def compile_launch(launch: Launch, arch: str, *, use_cache: bool = True) -> Compiled:
-    """Compile a launch's kernel as the launcher would: aligned pointers, unit strides as constants.
-
-    Parameters
-    ----------
-    launch : Launch
-    arch : str
-        One of `ARCHITECTURES`.
-    use_cache : bool
-        Whether to read and write the disk cache; pointless for a temporary file.
-
-    Returns
-    -------
-    Compiled
-
-    Raises
-    ------
-    CompileError
-        If Triton is missing or refuses the kernel, the file cannot be read, or ``arch`` is none of these.
-    """
+    """Compile a launch's kernel as the launcher would: aligned pointers, unit strides as constants."""
     (found,) = compile_for(launch, (arch,), use_cache=use_cache)
     if isinstance(found, CompileError):
         raise found
@@ -323,20 +248,7 @@ GPUS = {"gfx942": "mi300x", "gfx950": "mi355x", "sm_90a": "h200"}  # whose limit
 
 
 def check_compiles(launch: Launch, arch: str | None = None, *, fits: bool = False) -> None:
-    """Refuse a launch that compiles for nothing that it is for, before a capture, which may take minutes.
-
-    Parameters
-    ----------
-    launch : Launch
-    arch : str, optional
-        Architecture that asks; by default it is enough that one does.
-    fits : bool
-        Whether it has to compile for that one, and a workgroup to fit a CU of its GPU, as an autotuner would find out.
-
-    Raises
-    ------
-    CompileError
-    """
+    """Refuse a launch that compiles for nothing that it is for, before a capture, which may take minutes."""
     wanted: Sequence[Sequence[str]] = (ARCHS, NVIDIA)
     if arch is not None:
         wanted = (ARCHS if arch in ARCHS and not fits else (arch,),)
@@ -368,13 +280,7 @@ def resources_by_arch(launch: Launch) -> dict[str, Any]:
 
 
 def stored_resources(manifest: Mapping[str, Any], arch: str) -> Resources:
-    """Resources that a manifest has for an architecture, or for one of `ARCHS` where the GPU has another.
-
-    Raises
-    ------
-    CompileError
-        If the kernel does not compile for it.
-    """
+    """Resources that a manifest has for an architecture, or for one of `ARCHS` where the GPU has another."""
     kept: Mapping[str, Any] = manifest["resources"]
     if arch in kept:
         found = kept[arch]

@@ -43,25 +43,7 @@ _AT = re.compile(r'"[^"]*":\d+:\d+')
 
 
 def descriptor(hsaco: bytes, kernel: str) -> dict[str, int]:
-    """Registers and scratch that the hardware allocates.
-
-    Parameters
-    ----------
-    hsaco : bytes
-        Code object, a 64-bit ELF file.
-    kernel : str
-        Name of the kernel; its descriptor is the symbol ``<kernel>.kd``.
-
-    Returns
-    -------
-    facts : dict of str to int
-        ``vgprs`` (allocated, AGPRs among them) and ``scratch_bytes`` a lane.
-
-    Raises
-    ------
-    ValueError
-        If the file holds no such descriptor.
-    """
+    """Registers and scratch that the hardware allocates."""
     at = _descriptor_offset(hsaco, f"{kernel}.kd".encode())
     (scratch,) = struct.unpack_from("<I", hsaco, at + _SCRATCH_AT)
     (rsrc1,) = struct.unpack_from("<I", hsaco, at + _RSRC1_AT)
@@ -90,14 +72,7 @@ def _descriptor_offset(elf: bytes, symbol: bytes) -> int:
 
 
 def assembly_notes(assembly: str) -> dict[str, int]:
-    """Counts that LLVM prints with the code; 0 where it prints none.
-
-    Returns
-    -------
-    facts : dict of str to int
-        ``vgprs_used``, ``agprs_used``, ``sgprs``, ``vgpr_spills``, ``sgpr_spills``, ``code_bytes`` and
-        ``llvm_waves_per_simd``.
-    """
+    """Counts that LLVM prints with the code; 0 where it prints none."""
     keys = {
         "vgprs_used": r"\.vgpr_count:\s+(\d+)",
         "agprs_used": r"\.agpr_count:\s+(\d+)",

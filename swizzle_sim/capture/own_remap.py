@@ -24,22 +24,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class OwnRemap:
-    """A remap inside a kernel.
+    """A remap inside a kernel."""
 
-    Parameters
-    ----------
-    tiles : (num_pids,) int64 array
-        Tile, counted row by row, that each program computes.
-    constants : mapping of str to int
-        Constants of the kernel under which it computes tiles row by row, such as ``{"GROUP_M": 1}``; empty where none
-        does.
-    now : mapping of str to int
-        The same constants at this launch.
-    """
-
-    tiles: np.ndarray
+    tiles: np.ndarray  # (num_pids,) int64 array: tile, counted row by row, that each program computes
+    # constants of the kernel under which it computes tiles row by row, such as ``{"GROUP_M": 1}``; empty where none
+    # does
     constants: Mapping[str, int]
-    now: Mapping[str, int]
+    now: Mapping[str, int]  # the same constants at this launch
 
     @property
     def without(self) -> np.ndarray:
@@ -63,14 +54,7 @@ class OwnRemap:
 
 
 def own_remap(kernel: Kernel, num_xcds: int) -> OwnRemap | None:
-    """Remap of a user's kernel; None where it has none, or its source does not tell.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        With tile rows and columns.
-    num_xcds : int
-    """
+    """Remap of a user's kernel; None where it has none, or its source does not tell."""
     if not kernel.file or kernel.programs is not None or kernel.grid.tiles is None or kernel.launch is None:
         return None
     launch = kernel.launch

@@ -9,13 +9,7 @@ from typing import Any
 
 
 def patch_once_a_launch(interpreter: Any) -> None:
-    """Let helpers that a running kernel calls find the language as the kernel left it.
-
-    Parameters
-    ----------
-    interpreter : module
-        ``triton.runtime.interpreter``, changed in place.
-    """
+    """Let helpers that a running kernel calls find the language as the kernel left it."""
     patch = interpreter._patch_lang
     patched: set[int] = set()  # globals of the functions that have run since the launch began
 

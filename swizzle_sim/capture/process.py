@@ -33,13 +33,7 @@ _PATH = os.environ.get("PYTHONPATH", "")  # as this process was started with
 
 
 def triton_version() -> str:
-    """Version of the Triton that compiles: the installed one, or the one in the folder that `COMPILER` names.
-
-    Raises
-    ------
-    CompileError
-        If there is none; names what to install, or the platform that has no wheel.
-    """
+    """Version of the Triton that compiles: the installed one, or the one in the folder that `COMPILER` names."""
     if folder := os.environ.get(COMPILER):
         for one in metadata.distributions(name="triton", path=[folder]):
             return one.version
@@ -55,13 +49,7 @@ def triton_version() -> str:
 
 
 def check_installed() -> str:
-    """Version of the installed Triton, found without importing it.
-
-    Raises
-    ------
-    CaptureError
-        If there is none or it is older than was tested; names what to install.
-    """
+    """Version of the installed Triton, found without importing it."""
     try:
         version = metadata.version("triton")
     except metadata.PackageNotFoundError:
@@ -115,22 +103,7 @@ def worker_reply(
     inputs: Mapping[str, Mapping[str, np.ndarray]] | None = None,
     on_progress: OnProgress | None = None,
 ) -> Iterator[tuple[dict[str, Any], Path]]:
-    """Reply of the worker, and the folder with its arrays, which goes at the end of the ``with`` block.
-
-    Parameters
-    ----------
-    request : mapping
-        Plain data for JSON, with a ``verb``.
-    inputs : mapping of str to arrays by name, optional
-        Written as ``KEY.npz`` to the folder of the request.
-    on_progress : callable, optional
-        ``on_progress(kernel, done, total)`` in workgroups.
-
-    Raises
-    ------
-    CaptureError
-        If Triton is missing or too old, the worker refuses, or it dies.
-    """
+    """Reply of the worker, and the folder with its arrays, which goes at the end of the ``with`` block."""
     check_installed()
     with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as name:
         folder = Path(name)
@@ -152,13 +125,7 @@ class TritonWorker:
         self._worker: Worker | None = None
 
     def answer(self, folder: Path, on_progress: OnProgress | None) -> dict[str, Any]:
-        """Reply to the request in a folder.
-
-        Raises
-        ------
-        CaptureError
-            If the process dies of it.
-        """
+        """Reply to the request in a folder."""
         if self._worker is None or self._worker.wait(0):
             self.close()
             self._worker = _start(WORKER, (), interpret=True)
@@ -229,23 +196,7 @@ def run_worker(module: str, request: dict[str, Any], *, interpret: bool, timeout
 
     Parameters
     ----------
-    module : str
-        Dotted name of the worker.
-    request : dict
-        Plain data for JSON.
-    interpret : bool
-        Whether Triton interprets kernels there or compiles them.
     timeout_s : float [s]
-
-    Returns
-    -------
-    reply : dict
-        With key ``error`` where the worker found one of its own.
-
-    Raises
-    ------
-    CompileError
-        If Triton is missing, the worker dies, or it takes longer than ``timeout_s``.
     """
     triton_version()
     with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder:

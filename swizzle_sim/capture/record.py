@@ -36,12 +36,8 @@ class InstructionRecorder:
 
     Parameters
     ----------
-    table : Patterns
-    space : AddressSpace
-    templates : Templates
     workgroups : (n,) int64
         Linear ids of the workgroups that the run stands for.
-    line_bytes : int
     """
 
     def __init__(

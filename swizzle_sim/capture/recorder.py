@@ -219,12 +219,7 @@ class Recorder:
 
 
 class Sources:
-    """A kernel and the functions it calls, each with its text and what the globals mean that it reads.
-
-    Parameters
-    ----------
-    jit : triton.JITFunction
-    """
+    """A kernel and the functions it calls, each with its text and what the globals mean that it reads."""
 
     def __init__(self, jit: Any):
         self.problems: list[str] = []

@@ -47,19 +47,7 @@ DTYPES = {long: short for short, long in TORCH_DTYPES.items()} | {
 
 
 def recorded_declaration(path: Path, name: str | None) -> KernelDeclaration:
-    """Declaration of one launch in a recording.
-
-    Parameters
-    ----------
-    path : Path
-    name : str, optional
-        A kernel's, or ``KERNEL.2`` for its second kind of launch; needed where there is more than one launch.
-
-    Raises
-    ------
-    CaptureError
-        If the file is no recording, a value in it cannot be, or the name is needed or unknown; lists what there is.
-    """
+    """Declaration of one launch in a recording."""
     document = read_recording(path)
     launch = _chosen(path, document, name)
     if launch["problems"]:
@@ -68,13 +56,7 @@ def recorded_declaration(path: Path, name: str | None) -> KernelDeclaration:
 
 
 def read_recording(path: Path) -> dict[str, Any]:
-    """Checked content of a recording.
-
-    Raises
-    ------
-    CaptureError
-        Names the key and the rule.
-    """
+    """Checked content of a recording."""
     try:
         size = path.stat().st_size
         if size > MAX_FILE_BYTES:
@@ -268,15 +250,9 @@ PRIMES = (3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61)
 
 @dataclass(frozen=True)
 class Layout:
-    """Sides and strides of a tensor as expressions.
+    """Sides and strides of a tensor as expressions."""
 
-    Parameters
-    ----------
-    sides, strides : tuple of callable
-        Each ``expression(sizes) -> int``.
-    """
-
-    sides: tuple[Expression, ...]
+    sides: tuple[Expression, ...]  # each ``expression(sizes) -> int``
     strides: tuple[Expression, ...]
 
 
@@ -285,14 +261,7 @@ class RecordedSizes:
 
     Parameters
     ----------
-    scalars : mapping of str to int
-        Integer arguments.
     tensors : mapping of str to (shape, strides)
-    fixed : set of str
-        Tensors whose values are recorded, so their shape stays.
-    grid : sequence of int
-    quotients : sequence of callable
-        ``quotient(values) -> int or None``, counts of tiles in the kernel's source, of arguments by name.
     """
 
     def __init__(
@@ -412,19 +381,7 @@ VALUE_CALLS = ("triton.language.constexpr", "float")
 
 
 class RecordedSource:
-    """File made of a recording's functions, the kernel last.
-
-    Parameters
-    ----------
-    functions : sequence of mapping
-        As the recording has them, checked by `check_functions`; the first is the kernel.
-
-    Attributes
-    ----------
-    text : str
-    name : str
-        Of the kernel.
-    """
+    """File made of a recording's functions, the kernel last."""
 
     def __init__(self, functions: Sequence[Mapping[str, Any]]):
         self._functions = functions
@@ -487,15 +444,7 @@ class RecordedSource:
 
 
 def check_functions(functions: Any, most_bytes: int) -> str:
-    """Reason why functions of a recording cannot be made a file; empty where they can.
-
-    Parameters
-    ----------
-    functions : object
-        As JSON has them.
-    most_bytes : int
-        Of their text together.
-    """
+    """Reason why functions of a recording cannot be made a file; empty where they can."""
     if not isinstance(functions, list) or not functions or not all(isinstance(one, dict) for one in functions):
         return "a list of functions"
     if sum(len(str(one.get("text"))) for one in functions) > most_bytes:

@@ -17,13 +17,7 @@ NAME = "_swizzle_sim_tensor"
 
 
 def give_scalars_methods(interpreter: Any) -> None:
-    """Let ``x.to(...)`` hold of Python numbers in every kernel that is interpreted from now on.
-
-    Parameters
-    ----------
-    interpreter : module
-        ``triton.runtime.interpreter``, changed in place.
-    """
+    """Let ``x.to(...)`` hold of Python numbers in every kernel that is interpreted from now on."""
     if hasattr(interpreter, NAME):
         return
 
@@ -43,13 +37,7 @@ def give_scalars_methods(interpreter: Any) -> None:
 
 
 def give_aggregates_methods(interpreter: Any) -> None:
-    """Let aggregates that are defined from now on keep their ``@triton.jit`` methods, and take numbers for tensors.
-
-    Parameters
-    ----------
-    interpreter : module
-        ``triton.runtime.interpreter``, changed in place.
-    """
+    """Let aggregates that are defined from now on keep their ``@triton.jit`` methods, and take numbers for tensors."""
     core: Any = importlib.import_module("triton.language.core")
     interpreted = interpreter.InterpretedFunction
     if not isinstance(core.JITCallable, tuple):

@@ -31,17 +31,7 @@ _MODULES: dict[Path, SlicedModule] = {}
 
 
 class SlicedModule:
-    """Module of a file; what is asked of it is defined at the first time.
-
-    Parameters
-    ----------
-    path : Path
-        File, or folder of a package without one.
-    arch : str
-        GPU that is there, as the file sees it.
-    text_from : Path, optional
-        Where its text is read; by default ``path``.
-    """
+    """Module of a file; what is asked of it is defined at the first time."""
 
     def __init__(self, path: Path, arch: str, text_from: Path | None = None):
         self.module = ModuleType(module_name(path))  # of the plain type, since Triton takes nothing else for one
@@ -82,13 +72,7 @@ class SlicedModule:
         return name in self._slice.names or self._submodule(name) is not None
 
     def function(self, name: str) -> Any:
-        """A function of the file.
-
-        Raises
-        ------
-        CaptureError
-            If the file does not define it here; names the condition that does not hold.
-        """
+        """A function of the file."""
         try:
             return getattr(self.module, name)
         except AttributeError:
@@ -316,21 +300,7 @@ def _has(module: ModuleType, name: str) -> bool:
 
 
 def sliced_module(path: Path, arch: str, text_from: Path | None = None) -> SlicedModule:
-    """Module of a file, the same at each call.
-
-    Parameters
-    ----------
-    path : Path
-        File; modules that it imports are looked for around it.
-    arch : str
-    text_from : Path, optional
-        Another file to read its text from, such as a rewritten form of it.
-
-    Raises
-    ------
-    CaptureError
-        If it cannot be read or is no Python.
-    """
+    """Module of a file, the same at each call."""
     key = (text_from or path).resolve()
     if key not in _MODULES:
         _set_driver(arch)
@@ -377,13 +347,7 @@ def module_file(where: Path) -> Path | None:
 
 
 def file_of_module(name: str) -> Path:
-    """File of ``package.module``, found without importing anything.
-
-    Raises
-    ------
-    CaptureError
-        If there is none.
-    """
+    """File of ``package.module``, found without importing anything."""
     parts = name.split(".")
     places = [Path(one).joinpath(*parts) for one in sys.path]
     with contextlib.suppress(ImportError, ValueError):

@@ -34,23 +34,7 @@ def main(question: str, answer: str) -> None:
 
 
 def sliced(places: Iterable[Path], path: Path, function: str, arch: str) -> dict[str, Any]:
-    """Part of a kernel's file, in several versions, that its function needs, and what that imports.
-
-    Parameters
-    ----------
-    places : iterable of Path
-        Files with the versions.
-    path : Path
-        File that they are versions of.
-    function, arch : str
-        Of Triton, and the GPU that is there.
-
-    Returns
-    -------
-    reply : dict
-        ``texts`` of the versions; ``package``, texts of other files by their path from where imports start; ``dotted``,
-        the package that the file is in, empty for none.
-    """
+    """Part of a kernel's file, in several versions, that its function needs, and what that imports."""
     root = _start_of(path)
     versions = [sliced_module(path, arch, place) for place in places]
     for module in versions:

@@ -25,15 +25,7 @@ TORCH_DTYPES = {
 
 
 class StandIn:
-    """Any object of a package that is not there.
-
-    Parameters
-    ----------
-    name : str
-        Dotted, for messages; two with one name are equal.
-    known : dict, optional
-        Values by dotted name that it does know.
-    """
+    """Any object of a package that is not there."""
 
     def __init__(self, name: str, known: dict[str, Any] | None = None):
         vars(self).update(_name=name, _known=known or {})

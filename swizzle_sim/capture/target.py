@@ -25,38 +25,19 @@ HERE = str(Path(__file__).parent)
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """A Triton function.
+    """A Triton function."""
 
-    Parameters
-    ----------
-    path : Path
-        File that it stands in.
-    name : str
-    parameters : tuple of str
-    summary : str
-        First line of its docstring, empty without one.
-    decorated : object or None
-        As its file leaves it; None where only its part of the file is run.
-    around : tuple of ast.expr
-        Wrappers that an assignment puts around it, outermost first: ``fast = triton.autotune(...)(slow)``.
-    """
-
-    path: Path
+    path: Path  # file that it stands in
     name: str
     parameters: tuple[str, ...]
-    summary: str
-    decorated: Any
+    summary: str  # first line of its docstring, empty without one
+    decorated: Any  # as its file leaves it; None where only its part of the file is run
+    # wrappers that an assignment puts around it, outermost first: ``fast = triton.autotune(...)(slow)``
     around: tuple[ast.expr, ...] = ()
 
     @classmethod
     def of(cls, function: Any) -> Target:
-        """Target of a ``@triton.jit`` function, or of ``"FILE.py:FUNCTION"`` or ``"package.module:FUNCTION"``.
-
-        Raises
-        ------
-        CaptureError
-            If it is neither, or there is no such file or function.
-        """
+        """Target of a ``@triton.jit`` function, or of ``"FILE.py:FUNCTION"`` or ``"package.module:FUNCTION"``."""
         if isinstance(function, str):
             return cls._named(function)
         inner = function
@@ -101,23 +82,12 @@ class Target:
 
 @dataclass(frozen=True, eq=False)
 class Tuning:
-    """Configurations and heuristics of a function.
-
-    Parameters
-    ----------
-    configs : list of triton.Config
-    prune : callable or None
-        ``prune(configs, arguments)``: those that the autotuner would try, or others in their place.
-    heuristics : list of dict
-        Rules by parameter, in the order in which a launch applies them.
-    problem : str
-        Why there are no configurations, where the file does not give them.
-    """
+    """Configurations and heuristics of a function."""
 
     configs: Sequence[Any] = ()
-    prune: Any = None
-    heuristics: Sequence[Mapping[str, Any]] = ()
-    problem: str = ""
+    prune: Any = None  # ``prune(configs, arguments)``: those that the autotuner would try, or others in their place
+    heuristics: Sequence[Mapping[str, Any]] = ()  # rules by parameter, in the order in which a launch applies them
+    problem: str = ""  # why there are no configurations, where the file does not give them
 
     @classmethod
     def around(cls, function: Any) -> Tuning:
@@ -170,18 +140,7 @@ class Tuning:
         return self.configs, [i for i in every if any(self.configs[i] is one for one in left)] or every
 
     def decided(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Values that the heuristics give.
-
-        Parameters
-        ----------
-        given : mapping
-            Arguments by parameter, those of the configuration too.
-
-        Raises
-        ------
-        CaptureError
-            If a rule raises; names the parameter.
-        """
+        """Values that the heuristics give."""
         found: dict[str, Any] = {}
         seen = {name: TensorStandIn(value) if isinstance(value, Array) else value for name, value in given.items()}
         for rules in self.heuristics:
@@ -200,14 +159,7 @@ class Tuning:
 
 
 def chosen(config: Any, parameters: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Constants and compile options of a configuration.
-
-    Parameters
-    ----------
-    config : triton.Config
-    parameters : sequence of str
-        Of the function; what is no parameter is an option.
-    """
+    """Constants and compile options of a configuration."""
     constants = {name: _plain(value) for name, value in config.kwargs.items() if name in parameters}
     options = {name: _plain(value) for name, value in config.kwargs.items() if name not in parameters}
     given = {name: getattr(config, name, None) for name in ("num_warps", "num_stages", "num_ctas", "maxnreg")}

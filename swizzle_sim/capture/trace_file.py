@@ -30,20 +30,7 @@ MAX_UNPACKED_BYTES = 16 << 30  # a file of a few kB may unpack to any size
 
 
 def write_trace(path: Path, trace: Trace, manifest: Mapping[str, Any]) -> None:
-    """Write a trace file, whole or not at all.
-
-    Parameters
-    ----------
-    path : Path
-    trace : Trace
-    manifest : mapping
-        What else there is to say, plain data for JSON.
-
-    Raises
-    ------
-    CaptureError
-        If the file cannot be written.
-    """
+    """Write a trace file, whole or not at all."""
     arrays = {name: getattr(trace, name) for name in (*ARRAYS, *TOLD)}
     text = json.dumps(
         {
@@ -65,13 +52,7 @@ def write_trace(path: Path, trace: Trace, manifest: Mapping[str, Any]) -> None:
 
 
 def read_trace(path: Path) -> tuple[Trace, dict[str, Any]]:
-    """Trace and manifest of a file.
-
-    Raises
-    ------
-    CaptureError
-        If there is no such file, it is no trace file, of another format version, or damaged.
-    """
+    """Trace and manifest of a file."""
     try:
         with open(path, "rb") as file:
             text, arrays = _stored(path, file)
@@ -166,20 +147,7 @@ LATER = tuple(RESOURCES)[4:]  # not in files of earlier versions
 
 
 def check_manifest(manifest: Mapping[str, Any], n_workgroups: int) -> None:
-    """Hold a manifest against what a kernel is made of.
-
-    Parameters
-    ----------
-    manifest : mapping
-        As JSON has it.
-    n_workgroups : int
-        Of its trace.
-
-    Raises
-    ------
-    TraceError
-        Names the key, its value and the rule.
-    """
+    """Hold a manifest against what a kernel is made of."""
     for key in TEXTS:
         _text(manifest, key)
     facts = _mapping(manifest, "facts")

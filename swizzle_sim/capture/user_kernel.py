@@ -45,25 +45,7 @@ MAX_CACHED_TRACES = 32
 
 
 def load(name: str, sizes: Mapping[str, int], arch: str = ARCHS[0], on_progress: OnProgress | None = None) -> Kernel:
-    """Kernel of a Python file, captured if need be, or of a trace file.
-
-    Parameters
-    ----------
-    name : str
-        ``my_kernel.py``, ``my_kernel.py:NAME``, ``my_kernel.py:NAME@7`` or ``my.trace.npz``; ``@7`` is a configuration
-        of the autotuner, counted from 0.
-    sizes : mapping of str to int
-        Problem sizes; a trace file has its own.
-    arch : str
-        GPU architecture whose compile the resources come from.
-    on_progress : callable, optional
-        See `swizzle_sim.capture.capture.capture_each`.
-
-    Raises
-    ------
-    CaptureError, SizeError, CompileError, UnknownName
-        As the file, its declaration, its capture and its compile may.
-    """
+    """Kernel of a Python file, captured if need be, or of a trace file."""
     if name.endswith(".npz"):
         trace, manifest = read_trace(Path(name))
         _check_fixed(name, manifest["facts"]["problem"], sizes)
@@ -238,13 +220,7 @@ def _first_that_compiles(request: Mapping[str, Any], places: Sequence[int]) -> t
 
 
 def capture_kernel(kernel: Kernel, **options: Any) -> tuple[Trace, dict[str, Any]]:
-    """As `capture_file`, of a kernel of the registry: its Triton kernel is captured, not its access model.
-
-    Raises
-    ------
-    CaptureError
-        If it has no Triton launch, or the capture does.
-    """
+    """As `capture_file`, of a kernel of the registry: its Triton kernel is captured, not its access model."""
     if kernel.launch is None:
         raise CaptureError(f"{kernel.name} has an access model only, no Triton kernel to capture")
     by_tile = replace(kernel.launch, grid=kernel.grid.launch) if kernel.claims else kernel.launch

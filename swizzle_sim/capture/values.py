@@ -233,13 +233,7 @@ def source_line() -> str:
 
 
 def known(value: Value, what: str) -> Known:
-    """A value that an address, a mask or a branch needs.
-
-    Raises
-    ------
-    CaptureError
-        If the replay does not follow it; names the line that needs it and the line it comes from.
-    """
+    """A value that an address, a mask or a branch needs."""
     found = force(value)
     if isinstance(found, Known):
         return found

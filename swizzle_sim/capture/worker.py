@@ -116,13 +116,7 @@ def _reporter(say: Any, name: str) -> Callable[[int, int], None]:
 
 
 def declared(path: Path, name: str | None) -> KernelDeclaration:
-    """The declaration in a file.
-
-    Raises
-    ------
-    CaptureError
-        If there is none, or more than one and no name; names them.
-    """
+    """The declaration in a file."""
     if path.suffix == ".json":
         return recorded_declaration(path, name)
     module = load_file(path)

@@ -14,65 +14,31 @@ from xcd_model.errors import CompileError, RewriteError
 
 @dataclass(frozen=True)
 class Workload:
-    """One Triton launch, and the same kernel at other sizes.
-
-    Parameters
-    ----------
-    name : str
-    problem : mapping of str to int
-    grid : Grid
-    launch : Launch
-    others : tuple of (Grid, sizes)
-        Other launches, for the check over a lattice.
-    at : callable
-        ``at(sizes) -> Workload``.
-    resources : Resources, optional
-        What the kernel itself states, for where there is no compiler.
-    programs : int, optional
-        Of a persistent kernel whose grid is its tiles, see `swizzle_sim.workload.kernels.Kernel`.
-    waits : callable, optional
-        Of a kernel whose tiles wait for others, see `swizzle_sim.workload.kernels.Kernel`.
-    """
+    """One Triton launch, and the same kernel at other sizes."""
 
     name: str
     problem: Mapping[str, int]
     grid: Grid
     launch: Launch
+    # tuple of (Grid, sizes): other launches, for the check over a lattice
     others: tuple[tuple[Grid, Mapping[str, int]], ...]
-    at: Callable[[Mapping[str, int]], Workload]
-    resources: Resources | None = None
+    at: Callable[[Mapping[str, int]], Workload]  # ``at(sizes) -> Workload``
+    resources: Resources | None = None  # what the kernel itself states, for where there is no compiler
+    # of a persistent kernel whose grid is its tiles, see `swizzle_sim.workload.kernels.Kernel`
     programs: int | None = None
+    # of a kernel whose tiles wait for others, see `swizzle_sim.workload.kernels.Kernel`
     waits: Callable[[Mapping[str, int]], Waits] | None = None
 
 
 def workload(name: str, sizes: Mapping[str, int]) -> Workload:
-    """Workload of the suite, or of a Python file with a declaration.
-
-    Parameters
-    ----------
-    name : str
-        Name in the registry, ``my_kernel.py`` or ``my_kernel.py:NAME``.
-    sizes : mapping of str to int
-        Those that differ from the default.
-
-    Raises
-    ------
-    SwizzleSimError
-        As the registry and the declaration may; `RewriteError` for a trace file, which holds no source.
-    """
+    """Workload of the suite, or of a Python file with a declaration."""
     if name.endswith(".npz"):
         raise RewriteError("is a trace, with no kernel to compile or rewrite: give the Python file", path=name)
     return _declared(name, sizes) if is_user_kernel(name) else of_kernel(kernel(name, **sizes))
 
 
 def of_kernel(found: Kernel) -> Workload:
-    """Workload of a kernel of the registry.
-
-    Raises
-    ------
-    CompileError
-        If it has no Triton launch.
-    """
+    """Workload of a kernel of the registry."""
     if found.launch is None:
         raise CompileError(f"{found.name} has an access model only, and no Triton kernel")
     return Workload(

@@ -207,13 +207,7 @@ SMALLER = {"BLOCK_M": 128, "BLOCK_N": 128}
 
 
 def parse_sizes(words: Sequence[str] | None) -> dict[str, int]:
-    """Read ``NAME=SIZE`` words.
-
-    Raises
-    ------
-    SizeError
-        If a word is not a name, an equals sign and an integer, or a name comes twice.
-    """
+    """Read ``NAME=SIZE`` words."""
     sizes: dict[str, int] = {}
     for word in words or ():
         name, equals, value = word.partition("=")
@@ -257,13 +251,7 @@ def counted(progress: Progress) -> Callable[[str, int, int], None]:
 
 
 def load_fitting(name: str, words: Sequence[str] | None, gpu: Gpu, compile: bool = True) -> Kernel:
-    """Kernel as `load_kernel` gives it, compiled for the GPU, one of whose workgroups at least fits a CU.
-
-    Raises
-    ------
-    ReplayError
-        If none fits; names smaller tiles where the kernel has tile sizes.
-    """
+    """Kernel as `load_kernel` gives it, compiled for the GPU, one of whose workgroups at least fits a CU."""
     from xcd_model import workgroups_per_cu
 
     found = load_kernel(name, words, gpu.arch)
@@ -283,28 +271,14 @@ def load_fitting(name: str, words: Sequence[str] | None, gpu: Gpu, compile: bool
 
 
 def one_folder(out: Path | None, resume: Path | None, what: str = "run") -> Path | None:
-    """Folder to store results in, where one is named.
-
-    Raises
-    ------
-    RunError
-        If both are.
-    """
+    """Folder to store results in, where one is named."""
     if out and resume:
         raise RunError(f"--out makes a new {what} and --resume goes on with one: give one of them")
     return resume or out
 
 
 def load_swizzle(where: str) -> Swizzle:
-    """Swizzle from stdin (``-``), or as `Swizzle.read` finds it.
-
-    Raises
-    ------
-    LanguageError, UnknownName
-        As `Swizzle.read`.
-    SwizzleSimError
-        If there are no words.
-    """
+    """Swizzle from stdin (``-``), or as `Swizzle.read` finds it."""
     from swizzle_sim.language import Swizzle
 
     if where == "-":

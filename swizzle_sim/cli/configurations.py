@@ -25,23 +25,7 @@ MOST_WORDS = 160  # characters of a refusal
 def tune_configurations(
     launch: Launch, run: RunOptions, replays: int | None, max_minutes: float | None, json: bool
 ) -> None:
-    """Try every configuration with swizzles, and print the pairs, fastest first.
-
-    Parameters
-    ----------
-    launch : Launch
-    run : RunOptions
-    replays : int or None
-        Budget.
-    max_minutes : float or None
-        From the start, captures and compiles included.
-    json : bool
-
-    Raises
-    ------
-    SearchError
-        If the kernel comes from no file, ranks by anything but time, or no configuration of it can be scored.
-    """
+    """Try every configuration with swizzles, and print the pairs, fastest first."""
     from swizzle_sim.search.jobs import FILE, PointStore
     from xcd_model import gpu as load_gpu
 

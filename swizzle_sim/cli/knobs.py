@@ -17,13 +17,6 @@ def tune_settings(what: str, launch: Launch, run: RunOptions, evaluations: int |
     """Search orders with settings, ``loop`` or ``layout``, and print the finalists of both replays.
 
     The best of the loop is written into the kernel's source; of the layout it is said what the launch has to do.
-
-    Raises
-    ------
-    SearchError
-        If the kernel has nothing to set, there is more than one objective, or an option does not apply.
-    RewriteError
-        If the source cannot be written.
     """
     from swizzle_sim.base.progress import Progress
     from swizzle_sim.cli.arguments import load_fitting
@@ -85,8 +78,7 @@ def _write(folder: Path, work: Kernel, device: Gpu, best: Setting) -> Path:
     """Write the kernel with the best order and knobs into a folder; return the file."""
     from swizzle_sim.base.atomic_write import write_whole
     from swizzle_sim.capture.workload import workload
-    from swizzle_sim.pricing.knobs import emit_knobs
-    from swizzle_sim.pricing.knobs.emit import argument_names
+    from swizzle_sim.pricing.knobs import argument_names, emit_knobs
     from swizzle_sim.rewrite import rewrite_workload
 
     assert work.launch

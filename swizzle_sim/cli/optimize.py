@@ -79,13 +79,7 @@ def optimize(
 
 
 def _run_to_repeat(replay: str | None) -> Path | None:
-    """Folder of a recorded run, where ``--replay`` names one rather than a replay.
-
-    Raises
-    ------
-    RunError
-        If it names neither.
-    """
+    """Folder of a recorded run, where ``--replay`` names one rather than a replay."""
     from swizzle_sim.pricing.replaying import REPLAYS
     from swizzle_sim.search.history import FILE
     from xcd_model.errors import RunError

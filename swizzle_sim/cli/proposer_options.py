@@ -252,13 +252,7 @@ class LlmOptions:
 
 
 def check_options(proposer: str, llm: Mapping[str, Any], search: Mapping[str, Any]) -> None:
-    """Refuse options that belong to another proposer.
-
-    Raises
-    ------
-    RunError
-        Names the options and the proposers that take them.
-    """
+    """Refuse options that belong to another proposer."""
     from xcd_model.errors import RunError
 
     own = proposer.rpartition(":")[0].endswith(".py")

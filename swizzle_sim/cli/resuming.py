@@ -13,23 +13,7 @@ from swizzle_sim.cli.proposer_options import RunOptions, SearchOptions
 def as_before(
     folder: Path, launch: Launch, proposer: str, run: RunOptions, search: SearchOptions
 ) -> tuple[Launch, str, RunOptions, SearchOptions]:
-    """Arguments of a command that goes on with a run; those not typed are the run's own.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the run.
-    launch : Launch
-        Its ``kernel`` is empty where none was typed.
-    proposer : str
-    run : RunOptions
-    search : SearchOptions
-
-    Raises
-    ------
-    RunError
-        If there is no run in the folder.
-    """
+    """Arguments of a command that goes on with a run; those not typed are the run's own."""
     from swizzle_sim.search.history import History
     from xcd_model import gpu_names
 

@@ -152,19 +152,11 @@ def compiled_line(checked: Checked) -> str:
 
 @dataclass(frozen=True)
 class Written:
-    """The rewritten kernel of a run, or why there is none.
-
-    Parameters
-    ----------
-    path : Path or None
-    why_not : str
-    lines : tuple of str
-        For people.
-    """
+    """The rewritten kernel of a run, or why there is none."""
 
     path: Path | None
     why_not: str
-    lines: tuple[str, ...]
+    lines: tuple[str, ...]  # for people
 
     def as_dict(self) -> dict[str, str | None]:
         """For ``--json``."""

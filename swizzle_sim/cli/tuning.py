@@ -98,23 +98,7 @@ def ceiling(
 def tune_kernel(
     what: str, launch: Launch, run: RunOptions, llm: Mapping[str, Any], search: Mapping[str, Any], json: bool
 ) -> None:
-    """Search launch configurations and print the best: what ``optimize --tune`` does.
-
-    Parameters
-    ----------
-    what : str
-        What to tune: tiles, configs, loop or layout.
-    launch : Launch
-    run : RunOptions
-    llm, search : mapping
-        Options typed, by the names that proposers use.
-    json : bool
-
-    Raises
-    ------
-    SearchError
-        If there is nothing of that name to tune, the kernel has no tiles, or an option does not apply.
-    """
+    """Search launch configurations and print the best: what ``optimize --tune`` does."""
     _check(what, llm, search)
     if what == "configs":
         from swizzle_sim.cli.configurations import tune_configurations

@@ -32,22 +32,7 @@ MALFORMED = (ArithmeticError, AttributeError, DashException, LookupError, Recurs
 
 
 def make_app(queue: LatestOnlyQueue, *, host: str, port: int, jobs: TimedJobs | None = None) -> Dash:
-    """Application in front of a queue.
-
-    Parameters
-    ----------
-    queue : LatestOnlyQueue
-    host : str
-    port : int
-        That it will be served on: requests that name another are refused.
-    jobs : TimedJobs, optional
-        Timed replays in the background.
-
-    Returns
-    -------
-    app : Dash
-        ``app.server`` is its WSGI application.
-    """
+    """Application in front of a queue."""
     app = Dash(
         __name__,
         title="swizzle-sim explore",
@@ -330,19 +315,7 @@ def _written_out(text: str) -> Any:
 
 
 class Server:
-    """The page on one address, with the process that evaluates for it.
-
-    Parameters
-    ----------
-    host : str
-    port : int or None
-        None for `PORT`, or the next one that is free; 0 for any that is.
-
-    Raises
-    ------
-    OSError
-        If the address cannot be bound.
-    """
+    """The page on one address, with the process that evaluates for it."""
 
     def __init__(self, *, host: str = "127.0.0.1", port: int | None = None):
         self._socket = _bound(host, range(PORT, PORT + TRIED) if port is None else [port])

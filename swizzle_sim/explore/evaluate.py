@@ -55,106 +55,52 @@ class Problem:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pinned:
-    """A pinned order at the page's kernel and GPU.
-
-    Parameters
-    ----------
-    text : str
-    problem : str
-        Why it has no score; empty if it has.
-    tiles : (rows, columns) int array or None
-        XCD of each tile.
-    score : Score or None
-    """
+    """A pinned order at the page's kernel and GPU."""
 
     text: str
-    problem: str = ""
-    tiles: np.ndarray | None = field(default=None, repr=False)
+    problem: str = ""  # why it has no score; empty if it has
+    tiles: np.ndarray | None = field(default=None, repr=False)  # (rows, columns) int array or None: XCD of each tile
     score: Score | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class OneXcd:
-    """What one XCD does under one order.
+    """What one XCD does under one order."""
 
-    Parameters
-    ----------
-    l2_hit_rate : float
-        Of its own L2; nan for an XCD without work.
-    touched_bytes : int [bytes]
-        That all of its workgroups touch: compulsory misses, if each is fetched once.
-    resident : int
-        Workgroups that run on it at once, at the start.
-    resident_bytes : int [bytes]
-        That those touch together.
-    """
-
-    l2_hit_rate: float
-    touched_bytes: int
-    resident: int
-    resident_bytes: int
+    l2_hit_rate: float  # of its own L2; nan for an XCD without work
+    touched_bytes: int  # [bytes]: that all of its workgroups touch: compulsory misses, if each is fetched once
+    resident: int  # workgroups that run on it at once, at the start
+    resident_bytes: int  # [bytes]: that those touch together
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Result:
-    """What the page shows of a state; values that could not be computed are None.
-
-    Parameters
-    ----------
-    state : State
-    problem : Problem or None
-        The first error, if any.
-    summary, grid : str
-        Of the kernel.
-    num_xcds : int
-    ribbon : bool
-        Whether the maps are lines of a one-dimensional grid, rather than tile rows.
-    verdict : Verdict or None
-    fits : tuple of str
-        Families that are bijections of this grid with their default parameters.
-    before, after : (rows, columns) int array or None
-        XCD of each tile in launch order and with the swizzle; -1 is a tile that no workgroup computes, or no tile. For
-        a swizzle that is no bijection, ``after`` is what it computes all the same.
-    baseline, score : Score or None
-    assigned_bound : float or None
-        L2 hit rate that no cache could exceed with the tiles on these XCDs.
-    pinned : tuple of Pinned
-        The pinned orders, as pinned.
-    one_xcd : (OneXcd, OneXcd or None) or None
-        The XCD that is looked at alone, in launch order and with the swizzle.
-    too_large : str
-        Why it was not replayed; empty if it was.
-    seconds : float [s]
-    """
+    """What the page shows of a state; values that could not be computed are None."""
 
     state: State
-    problem: Problem | None = None
-    summary: str = ""
+    problem: Problem | None = None  # the first error, if any
+    summary: str = ""  # of the kernel
     grid: str = ""
     num_xcds: int = 0
-    ribbon: bool = False
-    fits: tuple[str, ...] = ()
+    ribbon: bool = False  # whether the maps are lines of a one-dimensional grid, rather than tile rows
+    fits: tuple[str, ...] = ()  # families that are bijections of this grid with their default parameters
     verdict: Verdict | None = None
+    # (rows, columns) int array or None: XCD of each tile in launch order and with the swizzle; -1 is a tile that no
+    # workgroup computes, or no tile. For a swizzle that is no bijection, ``after`` is what it computes all the same.
     before: np.ndarray | None = field(default=None, repr=False)
     after: np.ndarray | None = field(default=None, repr=False)
     baseline: Score | None = None
     score: Score | None = None
-    assigned_bound: float | None = None
-    pinned: tuple[Pinned, ...] = ()
+    assigned_bound: float | None = None  # L2 hit rate that no cache could exceed with the tiles on these XCDs
+    pinned: tuple[Pinned, ...] = ()  # the pinned orders, as pinned
+    # (OneXcd, OneXcd or None) or None: the XCD that is looked at alone, in launch order and with the swizzle
     one_xcd: tuple[OneXcd, OneXcd | None] | None = None
-    too_large: str = ""
-    seconds: float = 0.0
+    too_large: str = ""  # why it was not replayed; empty if it was
+    seconds: float = 0.0  # [s]
 
 
 class Evaluator:
-    """Evaluates states one after the other, in the replay of each.
-
-    Parameters
-    ----------
-    compile : bool
-        Compile each kernel as launched for the GPU asked for. A swizzle's own compile takes seconds, and is not waited
-        for: ``score`` has it.
-    """
+    """Evaluates states one after the other, in the replay of each."""
 
     def __init__(self, *, compile: bool = True) -> None:
         self._compile = compile
@@ -165,16 +111,7 @@ class Evaluator:
         return self.evaluate(read_query(query), anyway=anyway, told=told)
 
     def evaluate(self, state: State, *, anyway: bool = False, told: Told = untold) -> Result:
-        """Verdict, maps and score of a state; no error of the project's own leaves it.
-
-        Parameters
-        ----------
-        state : State
-        anyway : bool
-            Replay it even if it takes long.
-        told : callable
-            Is told how far timed replays are, in workgroups that have ended.
-        """
+        """Verdict, maps and score of a state; no error of the project's own leaves it."""
         began = time.perf_counter()
         found: dict[str, Any] = {"state": state}
         try:

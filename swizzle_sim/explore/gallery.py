@@ -17,23 +17,14 @@ _BOX = Grid((SIDE, 4, 4))
 
 @dataclass(frozen=True, kw_only=True)
 class Card:
-    """One family in the gallery.
-
-    Parameters
-    ----------
-    name, kind, summary, source : str
-    spec : str
-        With its default parameters, as it is put into the editor.
-    png : bytes
-        Its map on 16 x 16 tiles (3-D orders: 16 x 4 x 4 workgroups, x along the rows) and 8 XCDs.
-    """
+    """One family in the gallery."""
 
     name: str
     kind: str
     summary: str
     source: str
-    spec: str
-    png: bytes
+    spec: str  # with its default parameters, as it is put into the editor
+    png: bytes  # its map on 16 x 16 tiles (3-D orders: 16 x 4 x 4 workgroups, x along the rows) and 8 XCDs
 
 
 def cards() -> list[Card]:

@@ -22,17 +22,7 @@ def is_loopback(host: str) -> bool:
 
 
 def refusal(headers: Mapping[str, str], *, method: str, host: str, port: int) -> str:
-    """Why a request is refused; empty if it is not.
-
-    Parameters
-    ----------
-    headers : mapping of str to str
-    method : str
-        Of HTTP.
-    host : str
-        That the server is bound to.
-    port : int
-    """
+    """Why a request is refused; empty if it is not."""
     named = headers.get("Host", "")
     if host not in _ANY and named.lower() not in _names(host, port):
         return f"this server is not called {named[:80]!r}"
@@ -45,13 +35,7 @@ def refusal(headers: Mapping[str, str], *, method: str, host: str, port: int) ->
 
 
 def policy(script_hashes: Iterable[str]) -> dict[str, str]:
-    """Headers of every answer: nothing is loaded from elsewhere, no script runs that is not the page's own.
-
-    Parameters
-    ----------
-    script_hashes : iterable of str
-        Of the scripts in the page itself, such as ``'sha256-...'`` with its quotes.
-    """
+    """Headers of every answer: nothing is loaded from elsewhere, no script runs that is not the page's own."""
     rules = {
         "default-src": "'none'",
         "script-src": " ".join(["'self'", *script_hashes]),

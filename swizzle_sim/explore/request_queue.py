@@ -30,18 +30,7 @@ _POLL_S = 0.02
 
 
 class Worker:
-    """One process with an `Evaluator`, started anew when it is stopped; used by one thread at a time.
-
-    Parameters
-    ----------
-    first : bool
-        Whether it evaluates the page's start and draws the gallery before it is ready.
-
-    Attributes
-    ----------
-    cards : list of Card
-        The gallery, drawn when the process first was ready; empty before.
-    """
+    """One process with an `Evaluator`, started anew when it is stopped; used by one thread at a time."""
 
     def __init__(self, *, first: bool = True) -> None:
         self.cards: list[Card] = []
@@ -57,28 +46,7 @@ class Worker:
     def evaluate(
         self, query: str, *, anyway: bool = False, stale: Callable[[], bool] = lambda: False, told: Told | None = None
     ) -> Result | None:
-        """Evaluate the state of an address.
-
-        Parameters
-        ----------
-        query : str
-        anyway : bool
-            However long it takes, up to `ANYWAY_LIMIT_S`.
-        stale : callable
-            Whether the request was superseded.
-        told : callable, optional
-            Is told how far timed replays are; with it, it may take up to `TIMED_LIMIT_S`.
-
-        Returns
-        -------
-        result : Result or None
-            None if it was given up.
-
-        Raises
-        ------
-        ReplayError
-            If it took too long, or the process died; there is a new one then.
-        """
+        """Evaluate the state of an address."""
         limit = TIMED_LIMIT_S if told else ANYWAY_LIMIT_S if anyway else LIMIT_S
         while not self._ready.wait(_POLL_S * 5):
             if stale():
@@ -137,7 +105,6 @@ class LatestOnlyQueue:
 
     Parameters
     ----------
-    worker : Worker
     pause_s : float [s]
     """
 
@@ -157,26 +124,7 @@ class LatestOnlyQueue:
         return self._worker.cards
 
     def submit(self, page: str, query: str, *, anyway: bool = False, told: Told | None = None) -> Result | None:
-        """Evaluate the state of a page, unless the page submits another before it has begun.
-
-        Parameters
-        ----------
-        page : str
-            Any name; a page's newest request makes its earlier ones stale.
-        query : str
-        anyway, told
-            As of `Worker.evaluate`.
-
-        Returns
-        -------
-        result : Result or None
-            None if a newer request superseded it.
-
-        Raises
-        ------
-        ReplayError
-            If it took too long; see `Worker.evaluate`.
-        """
+        """Evaluate the state of a page, unless the page submits another before it has begun."""
         ticket = self._ticket(page)
 
         def stale() -> bool:
@@ -208,29 +156,14 @@ class LatestOnlyQueue:
 
 @dataclass
 class Job:
-    """One page's timed replay.
+    """One page's timed replay."""
 
-    Parameters
-    ----------
-    query : str
-        State that it is of.
-    what : str
-        Order that is replayed; empty until it has begun.
-    done, total : int
-        Workgroups of that order that have ended, and all.
-    began_s : float [s]
-        When that order began.
-    result : Result or None
-        Once it is over, unless ``error`` says why there is none.
-    error : str
-    """
-
-    query: str
-    what: str = ""
-    done: int = 0
+    query: str  # state that it is of
+    what: str = ""  # order that is replayed; empty until it has begun
+    done: int = 0  # workgroups of that order that have ended, and all
     total: int = 0
-    began_s: float = 0.0
-    result: Result | None = None
+    began_s: float = 0.0  # [s]: when that order began
+    result: Result | None = None  # once it is over, unless ``error`` says why there is none
     error: str = ""
 
     @property
@@ -252,13 +185,7 @@ class Job:
 
 
 class TimedJobs:
-    """One process for all pages, begun with the first job; a page's newer job stops its older one.
-
-    Parameters
-    ----------
-    start : callable
-        Gives the worker.
-    """
+    """One process for all pages, begun with the first job; a page's newer job stops its older one."""
 
     def __init__(self, start: Callable[[], Worker] = lambda: Worker(first=False)) -> None:
         self._start, self._lock = start, threading.Lock()

@@ -353,14 +353,7 @@ def _card(result: Result, one: Pinned, role: str, buttons: list[Any]) -> html.Ar
 
 
 def timed(job: Job, xcd: int | None) -> list[Any]:
-    """Timed replay of a page: how far it is, or its figures.
-
-    Parameters
-    ----------
-    job : Job
-    xcd : int or None
-        The XCD that is looked at alone.
-    """
+    """Timed replay of a page: how far it is, or its figures."""
     if job.error:
         return [html.P(f"No timed replay: {shown_text(job.error)}", className="notice")]
     if job.result is None:

@@ -41,44 +41,22 @@ MAX_PINS = 3  # orders beside the one that is edited
 
 @dataclass(frozen=True, kw_only=True)
 class State:
-    """Everything that decides what the page shows.
+    """Everything that decides what the page shows."""
 
-    Parameters
-    ----------
-    kernel : str
-        A kernel of the registry, or the file that the command line named: no other file is read for a page.
-    sizes : tuple of (str, int)
-        As given; others keep the kernel's default.
-    gpu : str
-        A shipped GPU, with or without a mode, or the description that the command line named.
-    changes : tuple of (str, int)
-        Numbers of the GPU that are not its own, of `SLIDERS`.
-    swizzle : str
-        A family specification, or a text of the language.
-    pins : tuple of str
-        Orders that stay beside it, at most `MAX_PINS`, written like ``swizzle``.
-    xcd : int or None
-        The XCD that is looked at alone.
-    replay : {"lockstep", "timed"}
-        Lockstep, which answers while one types, or the timed replay as well, in the background.
-    """
-
+    # A kernel of the registry, or the file that the command line named: no other file is read for a page
     kernel: str = "gemm"
+    # tuple of (str, int): as given; others keep the kernel's default
     sizes: tuple[tuple[str, int], ...] = tuple(START["gemm"].items())
-    gpu: str = "mi300x"
+    gpu: str = "mi300x"  # A shipped GPU, with or without a mode, or the description that the command line named
+    # tuple of (str, int): numbers of the GPU that are not its own, of `SLIDERS`
     changes: tuple[tuple[str, int], ...] = ()
-    swizzle: str = "contiguous+group_m(size=8)"
-    pins: tuple[str, ...] = ()
-    xcd: int | None = None
-    replay: str = "lockstep"
+    swizzle: str = "contiguous+group_m(size=8)"  # A family specification, or a text of the language
+    pins: tuple[str, ...] = ()  # orders that stay beside it, at most `MAX_PINS`, written like ``swizzle``
+    xcd: int | None = None  # the XCD that is looked at alone
+    replay: str = "lockstep"  # lockstep, which answers while one types, or the timed replay as well, in the background
 
     def check_names(self) -> None:
-        """Refuse a kernel, a GPU, a size or a slider that there is not: the page has no control to show it in.
-
-        Raises
-        ------
-        UnknownName
-        """
+        """Refuse a kernel, a GPU, a size or a slider that there is not: the page has no control to show it in."""
         if self.kernel not in known_kernels():
             raise UnknownName("kernel", self.kernel[:60], known_kernels())
         for name, _ in self.sizes:
@@ -137,22 +115,7 @@ class State:
 
 
 def read_query(query: str) -> State:
-    """State of an address; what it does not say is as at the start.
-
-    Parameters
-    ----------
-    query : str
-        With or without the ``?``.
-
-    Raises
-    ------
-    LanguageError
-        With code ``limit`` if the address or its text is too long, ``syntax`` if a packed text is damaged.
-    SizeError
-        If a size is no integer, or something is given twice.
-    SpecError
-        If a number of the GPU is not written as ``what-if`` takes it.
-    """
+    """State of an address; what it does not say is as at the start."""
     if len(query) > MAX_QUERY:
         raise LanguageError(f"the address has {len(query)} characters; at most {MAX_QUERY} are read", code="limit")
     try:
@@ -206,13 +169,7 @@ def _pop_text(given: dict[str, str], plain: str, packed: str) -> str | None:
 
 
 def read_sizes(pairs: Iterable[tuple[str, object]]) -> tuple[tuple[str, int], ...]:
-    """Sizes from what was typed in their boxes.
-
-    Raises
-    ------
-    SizeError
-        If one is no integer.
-    """
+    """Sizes from what was typed in their boxes."""
     sizes = []
     for name, typed in pairs:
         text = str(typed if typed is not None else "").strip()
@@ -234,13 +191,7 @@ def slider_values(device: Gpu) -> dict[str, int]:
 
 
 def check_text(text: str) -> None:
-    """Refuse a text that is longer than the language reads, before anything is done with it.
-
-    Raises
-    ------
-    LanguageError
-        With code ``limit``.
-    """
+    """Refuse a text that is longer than the language reads, before anything is done with it."""
     size = len(text.encode("utf-8", "surrogatepass"))
     if size > MAX_TEXT_BYTES:
         raise LanguageError(

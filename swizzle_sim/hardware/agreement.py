@@ -17,25 +17,14 @@ from xcd_model.errors import HardwareError
 
 @dataclass(frozen=True)
 class Figure:
-    """One quantity of which there is a prediction and a measurement.
-
-    Parameters
-    ----------
-    name, unit : str
-    predicted, measured : str
-        Fields of `swizzle_sim.pricing.scoring.Score` and of `Measurement`.
-    better : {+1, -1}
-        Whether more or less is better.
-    vendors : tuple of str
-        Whose counters have it.
-    """
+    """One quantity of which there is a prediction and a measurement."""
 
     name: str
     unit: str
-    predicted: str
+    predicted: str  # fields of `swizzle_sim.pricing.scoring.Score` and of `Measurement`
     measured: str
-    better: int
-    vendors: tuple[str, ...] = ("amd", "nvidia")
+    better: int  # whether more or less is better
+    vendors: tuple[str, ...] = ("amd", "nvidia")  # whose counters have it
 
 
 SECTOR_BYTES = 32  # what an NVIDIA L2 counts in
@@ -56,25 +45,15 @@ HIT_RATE = {"amd": "l2_hit_pct", "nvidia": "l2_read_hit_pct"}
 
 @dataclass(frozen=True)
 class Comparison:
-    """One figure over the candidates of a bundle that have both numbers.
-
-    Parameters
-    ----------
-    figure : Figure
-    candidates : tuple of str
-    predicted, measured : tuple of float
-    rank_correlation : float or None
-        Spearman's, ties at their mean rank; None with fewer than three candidates or all equal.
-    same_winner : bool
-        The candidate predicted best is the measured best, or equal to it.
-    """
+    """One figure over the candidates of a bundle that have both numbers."""
 
     figure: Figure
     candidates: tuple[str, ...]
     predicted: tuple[float, ...]
     measured: tuple[float, ...]
+    # spearman's, ties at their mean rank; None with fewer than three candidates or all equal
     rank_correlation: float | None
-    same_winner: bool
+    same_winner: bool  # the candidate predicted best is the measured best, or equal to it
 
     @property
     def nothing_to_rank(self) -> str:
@@ -87,21 +66,12 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Agreement:
-    """The predictions of one bundle compared with one result.
-
-    Parameters
-    ----------
-    manifest, result : mapping
-    measurements : tuple of Measurement
-    predicted : mapping of str to mapping or None
-        Simulated figures by candidate.
-    comparisons : tuple of Comparison
-    """
+    """The predictions of one bundle compared with one result."""
 
     manifest: Mapping[str, Any]
     result: Mapping[str, Any]
     measurements: tuple[Measurement, ...]
-    predicted: Mapping[str, Mapping[str, float] | None]
+    predicted: Mapping[str, Mapping[str, float] | None]  # simulated figures by candidate
     comparisons: tuple[Comparison, ...]
 
     @property
@@ -115,16 +85,7 @@ def agreement(
     result: Mapping[str, Any],
     predict: Callable[[str | None], Mapping[str, Any]] | None = None,
 ) -> Agreement:
-    """Compare a result with the predictions in its bundle.
-
-    Parameters
-    ----------
-    manifest, result : mapping
-        Of one bundle, checked.
-    predict : callable, optional
-        ``predict(source) -> score`` for candidates without a prediction in the bundle; ``source`` is None for the
-        launch order.
-    """
+    """Compare a result with the predictions in its bundle."""
     measured = tuple(measurements_of(result))
     predicted: dict[str, Mapping[str, Any] | None] = {}
     for one in manifest["candidates"]:
@@ -178,13 +139,7 @@ def spearman(one: Sequence[float], other: Sequence[float]) -> float | None:
 
 
 def draw_agreement(found: Agreement) -> bytes:
-    """PNG of an agreement.
-
-    Parameters
-    ----------
-    found : Agreement
-        With at least one comparison.
-    """
+    """PNG of an agreement."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -211,13 +166,7 @@ def draw_agreement(found: Agreement) -> bytes:
 
 
 def rows_of(found: Agreement) -> Iterator[dict[str, Any]]:
-    """Rows of everything measured.
-
-    Raises
-    ------
-    HardwareError
-        For a result that is not ``measured``: what was replayed is no row; nor is one that names no driver or compiler.
-    """
+    """Rows of everything measured."""
     if found.kind != "measured":
         raise HardwareError(f"this result is {found.kind}, not measured: it makes no fidelity rows")
     first = {name: value for name, value, *_ in _quantities(found, found.measurements[0].candidate)}

@@ -35,39 +35,20 @@ SPARE = "swizzle-sim"  # prefix of the folder that a bundle grows in
 
 @dataclass(frozen=True, kw_only=True)
 class Finalist:
-    """A candidate to confirm.
-
-    Parameters
-    ----------
-    name : str
-    source : str
-        Text in the closed language.
-    number : int or None
-        Of the attempt in its run.
-    score : Score or None
-        What was predicted, from the replay named in the bundle.
-    """
+    """A candidate to confirm."""
 
     name: str
-    source: str
-    number: int | None = None
-    score: Score | None = None
+    source: str  # text in the closed language
+    number: int | None = None  # of the attempt in its run
+    score: Score | None = None  # what was predicted, from the replay named in the bundle
 
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """Where the predictions of a bundle come from.
+    """Where the predictions of a bundle come from."""
 
-    Parameters
-    ----------
-    run : str
-        Name of the run folder that the finalists come from; empty for candidates without a run.
-    replay : {"timed", "lockstep"}
-        Replay of the predictions.
-    """
-
-    run: str = ""
-    replay: str = "timed"
+    run: str = ""  # name of the run folder that the finalists come from; empty for candidates without a run
+    replay: str = "timed"  # replay of the predictions
 
 
 def make_bundle(
@@ -81,37 +62,7 @@ def make_bundle(
     seed: int = 0,
     check: bool = True,
 ) -> dict[str, Any]:
-    """Write a bundle.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        With a Triton launch.
-    device : Device
-        The GPU it is for.
-    finalists : sequence of Finalist
-        At least one; the launch order is always included.
-    folder : Path
-        Made here; there must be nothing of that name.
-    baseline : Score, optional
-        Prediction for the launch order.
-    origin : Origin
-    seed : int
-        Of the inputs.
-    check : bool
-        Interpret and compile each rewritten kernel here first (`swizzle_sim.rewrite.check_rewritten`).
-
-    Returns
-    -------
-    manifest : dict
-
-    Raises
-    ------
-    HardwareError
-        If there is nothing to confirm, or the folder exists.
-    NotBijective, RewriteError, CompileError, CaptureError
-        As the rewrite and its check.
-    """
+    """Write a bundle."""
     if not finalists:
         raise HardwareError("nothing to confirm: the launch order is the only candidate; name another with --swizzle")
     if folder.exists():

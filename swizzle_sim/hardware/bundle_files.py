@@ -38,21 +38,7 @@ TEXTS = ("README.md", "run.sh", "job.sbatch")
 
 
 def arguments_of(launch: Launch, seed: int) -> tuple[list[list[Any]], dict[str, bytes]]:
-    """Run-time arguments for the manifest, and the files that some of them need.
-
-    Parameters
-    ----------
-    launch : Launch
-    seed : int
-
-    Returns
-    -------
-    arguments : list of [name, about]
-        ``about`` is ``{"value": number}`` or ``{"array": {...}}``, where ``make`` says how its values come to be:
-        ``file`` (index tensors, integers that are given, small ones), ``normal`` or ``uniform`` as the kernel's own
-        inputs are; ``uniform`` integers are rounded towards zero.
-    files : dict of str to bytes
-    """
+    """Run-time arguments for the manifest, and the files that some of them need."""
     made = functools.cache(lambda: dict(launch.make_inputs(seed)))
     files: dict[str, bytes] = {}
     arguments: list[list[Any]] = []
@@ -107,27 +93,7 @@ def _bytes(values: np.ndarray, array: Array) -> bytes:
 def package_files(
     launch: Launch, files: Mapping[str, bytes], entries: Sequence[dict[str, Any]]
 ) -> tuple[str, dict[str, bytes]]:
-    """Files of a bundle, those of its candidates cut down to what the kernel needs, with the files that they import.
-
-    Parameters
-    ----------
-    launch : Launch
-        Of a kernel whose file is not imported whole; of any other there is nothing to do.
-    files : mapping of str to bytes
-    entries : sequence of dict
-        Of the manifest's candidates, the original first, whose file becomes `LAUNCHED`.
-
-    Returns
-    -------
-    package : str
-        Dotted name of the package that the kernel's file belongs to; empty for none.
-    files : dict of str to bytes
-
-    Raises
-    ------
-    HardwareError
-        If a text does not run so far that the kernel is defined.
-    """
+    """Files of a bundle, those of its candidates cut down to what the kernel needs, with the files that they import."""
     if not launch.sliced_for:
         return "", {}
     with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder:
@@ -147,25 +113,7 @@ def package_files(
 
 
 def probe_source(form: Form, grid: Grid, num_xcds: int, sizes: Mapping[str, int]) -> tuple[str, dict[str, int]]:
-    """Source of the probe, a Triton kernel that stores the tile of every workgroup, and its arguments.
-
-    Parameters
-    ----------
-    form : Form
-        In normal form: takes and returns the launch's own coordinates.
-    grid : Grid
-        Of what is remapped.
-    num_xcds : int
-    sizes : mapping of str to int
-
-    Returns
-    -------
-    source : str
-        A file with a function ``probe(out_ptr, ...)``, launched with one program for each workgroup; ``out_ptr`` takes
-        32-bit linear tiles.
-    values : dict of str to int
-        Arguments by name.
-    """
+    """Source of the probe, a Triton kernel that stores the tile of every workgroup, and its arguments."""
     axes = axes_of(grid)
     taken = [name for name in arguments(form) if name not in axes]
     values = bind(taken, grid, num_xcds, sizes).constants
@@ -189,24 +137,7 @@ def probe_source(form: Form, grid: Grid, num_xcds: int, sizes: Mapping[str, int]
 def hip_source(
     kernel: str, device: Device, form: Form, grid: Grid, problem: Mapping[str, int], name: str, file: str
 ) -> str:
-    """C++ source of a program that checks and times one candidate.
-
-    Parameters
-    ----------
-    kernel : {"gemm", "transpose"}
-    device : Device
-    form : Form
-        In normal form, as `swizzle_sim.rewrite` guards it.
-    grid : Grid
-    problem : mapping of str to int
-    name, file : str
-        Of the candidate, and of the file this goes to.
-
-    Returns
-    -------
-    source : str
-        One file, for hipcc; a plain C++ compiler takes it with a stand-in for HIP's headers.
-    """
+    """C++ source of a program that checks and times one candidate."""
     here = resources.files("swizzle_sim.hardware").joinpath("files")
     axes = axes_of(grid)
     values = bind([one for one in arguments(form) if one not in axes], grid, device.xcds, problem).constants
@@ -243,13 +174,7 @@ def _transpose(problem: Mapping[str, int], grid: Grid) -> list[str]:
 
 
 def texts(manifest: Mapping[str, Any]) -> dict[str, bytes]:
-    """README, shell script and Slurm script of a bundle, as files.
-
-    Parameters
-    ----------
-    manifest : mapping
-        Without its files and its name.
-    """
+    """README, shell script and Slurm script of a bundle, as files."""
     gpu = manifest["gpu"]
     values = {
         "kernel": manifest["kernel"],

@@ -54,13 +54,7 @@ def source() -> Path:
 
 
 def compile_program(out: Path, *options: str) -> list[str]:
-    """Compile the program with the compiler that is here; return the command.
-
-    Raises
-    ------
-    HardwareError
-        If there is neither, or it fails.
-    """
+    """Compile the program with the compiler that is here; return the command."""
     name = next((name for name in COMPILERS if shutil.which(name)), None)
     if name is None:
         raise HardwareError("calibrate: neither nvcc nor hipcc is on the PATH: CUDA's or ROCm's compiler is needed")
@@ -77,13 +71,7 @@ def _platform(compiler: str) -> dict[str, str]:
 
 
 def measure() -> str:
-    """Compile and run the program on this machine's first GPU; return the CSV that it prints.
-
-    Raises
-    ------
-    HardwareError
-        If there is no compiler or no GPU, or the program fails.
-    """
+    """Compile and run the program on this machine's first GPU; return the CSV that it prints."""
     with tempfile.TemporaryDirectory() as place:
         program = Path(place) / "calibrate"
         compile_program(program)
@@ -97,13 +85,7 @@ def measure() -> str:
 
 
 def read(text: str) -> tuple[str, Lines]:
-    """Name of the GPU and the measured lines of a CSV that the program printed.
-
-    Raises
-    ------
-    HardwareError
-        If it is not such a CSV.
-    """
+    """Name of the GPU and the measured lines of a CSV that the program printed."""
     found: dict[tuple[str, str], list[tuple[int, int, float]]] = {}
     name = ""
     try:

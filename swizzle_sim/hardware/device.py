@@ -11,23 +11,14 @@ from xcd_model.errors import HardwareError
 
 @dataclass(frozen=True, kw_only=True)
 class Device:
-    """One device, in one partition mode.
+    """One device, in one partition mode."""
 
-    Parameters
-    ----------
-    name, title, arch, partition : str
-        As `xcd_model.spec.gpu.Gpu` has them.
-    vendor : {"amd", "nvidia"}
-    xcds, compute_units : int
-        Of the model: what the candidates were written for.
-    """
-
-    name: str
+    name: str  # as `xcd_model.spec.gpu.Gpu` has them
     title: str
     vendor: str
     arch: str
     partition: str
-    xcds: int
+    xcds: int  # of the model: what the candidates were written for
     compute_units: int
 
     def as_dict(self) -> dict[str, Any]:
@@ -36,13 +27,7 @@ class Device:
 
 
 def device_of(gpu: Gpu) -> Device:
-    """Device that a GPU description describes.
-
-    Raises
-    ------
-    HardwareError
-        If no profiler is known for its architecture, or it is one XCD of a chip of several (CPX).
-    """
+    """Device that a GPU description describes."""
     vendor = "amd" if gpu.arch.startswith("gfx") else "nvidia" if gpu.arch.startswith("sm_") else ""
     if not vendor:
         raise HardwareError(f"{gpu.name}: architecture {gpu.arch!r} is neither AMD's (gfx...) nor NVIDIA's (sm_...)")

@@ -46,13 +46,7 @@ UNKNOWN = "unknown"
 
 
 def checks(sys: Path = Path("/sys"), rocm: Path = Path("/opt/rocm")) -> Iterator[Check]:
-    """Yield (name, state, message) for everything that bundles and confirmations need.
-
-    Parameters
-    ----------
-    sys, rocm : Path
-        Where sysfs is mounted and ROCm installed.
-    """
+    """Yield (name, state, message) for everything that bundles and confirmations need."""
     topology = amd_topology(sys)
     nvidia = _nvidia_gpus()
     amd = topology["devices"] > 0
@@ -155,12 +149,7 @@ def report_markdown() -> str:
 
 
 def scrubbed(text: str) -> str:
-    """Text without home folders and the user's name.
-
-    Parameters
-    ----------
-    text : str
-    """
+    """Text without home folders and the user's name."""
     text = text.replace(str(Path.home()), "~") if len(str(Path.home())) > 1 else text
     text = re.sub(r"(?:/home|/Users|[A-Za-z]:\\Users)[/\\][^/\\\s|]+", "~", text)
     try:

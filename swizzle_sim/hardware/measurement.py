@@ -21,43 +21,24 @@ SM_READS = ("lts__t_sectors_srcunit_tex_op_read.sum", "lts__t_sectors_srcunit_te
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """Counts and times of one candidate on one GPU.
+    """Counts and times of one candidate on one GPU."""
 
-    Parameters
-    ----------
-    candidate, name : str
-        Its id in the bundle, and what the proposer called it.
-    kind : {"measured", "replayed"}
-        ``replayed``: from a stand-in or a recording; never to be reported as a measurement.
-    right : str
-        ``bitwise``, ``tolerance``, ``differs``, ``failed`` or ``unchecked``: the worse of before and after timing.
-    l2_hit_rate : float or None
-        0 to 1. AMD: TCC_HIT over TCC_HIT + TCC_MISS, in requests. NVIDIA: of the sectors that SMs read.
-    l2_hits, l2_misses : float or None
-        Requests (AMD), sectors read by SMs (NVIDIA).
-    read_bytes, write_bytes : float or None [bytes]
-        AMD: from and to the fabric, Infinity Cache hits among them. NVIDIA: from and to device memory.
-    time_cold_us, time_warm_us : float or None [us]
-        Medians by GPU events.
-    spread_cold_us : (float, float) or None [us]
-        Quartiles.
-    doubts : tuple of str
-        Why a figure may not be what it seems.
-    """
-
-    candidate: str
+    candidate: str  # its id in the bundle, and what the proposer called it
     name: str
-    kind: str
+    kind: str  # ``replayed``: from a stand-in or a recording; never to be reported as a measurement
+    # ``bitwise``, ``tolerance``, ``differs``, ``failed`` or ``unchecked``: the worse of before and after timing
     right: str
+    # 0 to 1. AMD: TCC_HIT over TCC_HIT + TCC_MISS, in requests. NVIDIA: of the sectors that SMs read.
     l2_hit_rate: float | None = None
-    l2_hits: float | None = None
+    l2_hits: float | None = None  # requests (AMD), sectors read by SMs (NVIDIA)
     l2_misses: float | None = None
+    # [bytes]: AMD: from and to the fabric, Infinity Cache hits among them. NVIDIA: from and to device memory.
     read_bytes: float | None = None
     write_bytes: float | None = None
-    time_cold_us: float | None = None
+    time_cold_us: float | None = None  # [us]: medians by GPU events
     time_warm_us: float | None = None
-    spread_cold_us: tuple[float, float] | None = None
-    doubts: tuple[str, ...] = ()
+    spread_cold_us: tuple[float, float] | None = None  # (float, float) or None [us]: quartiles
+    doubts: tuple[str, ...] = ()  # why a figure may not be what it seems
 
     def __post_init__(self):
         if self.kind not in KINDS:
@@ -69,16 +50,7 @@ class Measurement:
 
 
 def measurement_of(candidate: str, entry: Mapping[str, Any], kind: str, vendor: str) -> Measurement:
-    """Measurement from a candidate's entry in a result.
-
-    Parameters
-    ----------
-    candidate : str
-    entry : mapping
-        With ``name`` and whatever of checks, ``time_us``, ``passes`` and ``counters`` the node came to.
-    kind : str
-    vendor : {"amd", "nvidia"}
-    """
+    """Measurement from a candidate's entry in a result."""
     counters = {name: one["value"] for name, one in entry.get("counters", {}).items()}
     counts = (_amd if vendor == "amd" else _nvidia)(counters)
     timing = entry.get("time_us", {})
@@ -130,13 +102,7 @@ def _nvidia(counters: Mapping[str, float]) -> dict[str, float | None]:
 
 
 def doubts_of(passes: list[Mapping[str, Any]]) -> list[str]:
-    """What is doubtful in the passes of one candidate: a rate over 1, totals that differ from pass to pass.
-
-    Parameters
-    ----------
-    passes : list of mapping
-        Each with ``dispatches``, which have ``counters``.
-    """
+    """What is doubtful in the passes of one candidate: a rate over 1, totals that differ from pass to pass."""
     found: list[str] = []
     totals = [_median(one, "TCC_REQ_sum") for one in passes]
     known = [total for total in totals if total is not None]

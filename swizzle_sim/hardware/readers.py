@@ -75,47 +75,20 @@ def _int(text: str | None) -> int | None:
 
 @dataclass(frozen=True)
 class Profile:
-    """Content of one file.
-
-    Parameters
-    ----------
-    path : Path
-    format : str
-        Such as ``"rocprofv3 counters"``.
-    dispatches : tuple of CountedLaunch
-        Launches in the profiler's numbering.
-    agents : tuple of Agent
-        Devices, where the file lists those.
-    notes : tuple of str
-        What was left out and why.
-    """
+    """Content of one file."""
 
     path: Path
-    format: str
-    dispatches: tuple[CountedLaunch, ...]
-    agents: tuple[Agent, ...]
-    notes: tuple[str, ...]
+    format: str  # such as ``"rocprofv3 counters"``
+    dispatches: tuple[CountedLaunch, ...]  # launches in the profiler's numbering
+    agents: tuple[Agent, ...]  # devices, where the file lists those
+    notes: tuple[str, ...]  # what was left out and why
 
 
 _WRONG = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, csv.Error)
 
 
 def read_profile(path: Path) -> Profile:
-    """Read a file of rocprofv3 (counters, kernel trace, agents; CSV, JSON or rocpd), metrix or Nsight Compute.
-
-    Parameters
-    ----------
-    path : Path
-
-    Returns
-    -------
-    Profile
-
-    Raises
-    ------
-    HardwareError
-        With code ``format`` if it is none of these, or holds nothing that can be used.
-    """
+    """Read a file of rocprofv3 (counters, kernel trace, agents; CSV, JSON or rocpd), metrix or Nsight Compute."""
     try:
         return _checked(_read_by_content(path))
     except OSError as error:
@@ -179,13 +152,7 @@ def _profile(path: Path, name: str, read: Callable[[Path], Found]) -> Profile:
 
 
 def read_rocpd(path: Path) -> tuple[list[CountedLaunch], list[str]]:
-    """Launches with their counters.
-
-    Raises
-    ------
-    HardwareError
-        With code ``format`` if the file is damaged or has no such view.
-    """
+    """Launches with their counters."""
     try:
         with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
             db.row_factory = sqlite3.Row
@@ -227,13 +194,7 @@ def read_trace(path: Path) -> tuple[list[CountedLaunch], list[str]]:
 
 
 def read_json_profile(path: Path) -> tuple[str, list[CountedLaunch], list[str]]:
-    """Name of the format, launches, notes.
-
-    Raises
-    ------
-    HardwareError
-        With code ``format``.
-    """
+    """Name of the format, launches, notes."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:

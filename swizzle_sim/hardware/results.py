@@ -21,13 +21,7 @@ NEEDED = ("format", "bundle", "kernel", "problem", "source_sha256", "gpu", "kind
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """JSON document of a file.
-
-    Raises
-    ------
-    HardwareError
-        With code ``format``.
-    """
+    """JSON document of a file."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"), parse_constant=_finite, parse_float=_finite)
     except OSError as error:
@@ -48,13 +42,7 @@ def _finite(text: str) -> float:
 
 @contextlib.contextmanager
 def of_kinds(what: str) -> Iterator[None]:
-    """Say in one line that a document holds a value of the wrong kind, or lacks one.
-
-    Raises
-    ------
-    HardwareError
-        With code ``format``.
-    """
+    """Say in one line that a document holds a value of the wrong kind, or lacks one."""
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
@@ -74,14 +62,7 @@ def is_result(path: Path) -> bool:
 
 
 def read_result(path: Path) -> dict[str, Any]:
-    """Result of a node, as ``confirm.py`` left it.
-
-    Raises
-    ------
-    HardwareError
-        With code ``format`` if it is none, ``other-bundle`` if another version wrote it, ``hardware`` if the node
-        refused.
-    """
+    """Result of a node, as ``confirm.py`` left it."""
     found = read_json(path)
     missing = [key for key in NEEDED if key not in found]
     if missing:
@@ -97,14 +78,7 @@ def read_result(path: Path) -> dict[str, Any]:
 
 @of_kinds("the result, or its bundle's manifest")
 def check_result(result: Mapping[str, Any], manifest: Mapping[str, Any]) -> None:
-    """Refuse a result that is not of this bundle, or not of the machine it is for.
-
-    Raises
-    ------
-    HardwareError
-        With code ``other-gpu``, ``other-kernel``, ``other-size``, ``other-bundle``, ``changed`` or
-        ``not-a-bijection``; names both sides.
-    """
+    """Refuse a result that is not of this bundle, or not of the machine it is for."""
     if identity(manifest) != manifest["bundle"]:
         raise HardwareError(f"the manifest of bundle {manifest['bundle'][:12]} was changed", code="changed")
     _same(result, manifest, "other-kernel", "kernel", "source_sha256")
@@ -163,13 +137,7 @@ def _keep(folder: Path, document: Mapping[str, Any]) -> Path:
 
 @of_kinds("the result, or a manifest beside it")
 def manifest_for(result: Mapping[str, Any], where: Path) -> dict[str, Any]:
-    """Manifest that a result belongs to, from a run folder or a bundle folder.
-
-    Raises
-    ------
-    HardwareError
-        If there is none: says how the bundles that are there differ.
-    """
+    """Manifest that a result belongs to, from a run folder or a bundle folder."""
     if (where / MANIFEST).is_file():
         return read_json(where / MANIFEST)
     known = [read_json(path) for path in sorted((where / BUNDLES).glob("*.json"))]

@@ -26,23 +26,7 @@ ORIGINAL_SOURCE = "kernel_original.py"
 
 
 def bundle_run(run: Path, top: int, folder: Path, *, seed: int = 0, check: bool = True) -> dict[str, Any]:
-    """Bundle the best candidates of a run, and note it in the run.
-
-    Parameters
-    ----------
-    run : Path
-        Run folder.
-    top : int
-        How many, the launch order not counted.
-    folder : Path
-        Bundle to make.
-    seed, check
-        As `make_bundle`.
-
-    Returns
-    -------
-    manifest : dict
-    """
+    """Bundle the best candidates of a run, and note it in the run."""
     with History(run) as history:
         about, attempts = history.about, list(history)
     best = [one for one in ranking_of(about, run).order(attempts) if one.number != 0][:top]
@@ -63,19 +47,7 @@ def bundle_run(run: Path, top: int, folder: Path, *, seed: int = 0, check: bool 
 
 
 def agreements_in(where: Path, replay: str | None = None) -> list[Agreement]:
-    """Agreement of every result in a run folder or a bundle folder.
-
-    Parameters
-    ----------
-    where : Path
-    replay : {"timed", "lockstep"}, optional
-        Predict with this replay instead of the bundle's.
-
-    Raises
-    ------
-    HardwareError
-        If nothing was measured, or a result is not of its bundle.
-    """
+    """Agreement of every result in a run folder or a bundle folder."""
     found = []
     for manifest, result in pairs_in(where):
         other = replay is not None and replay != manifest["replay"]

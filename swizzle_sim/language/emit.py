@@ -48,30 +48,15 @@ _TRITON_CALLS = {"min": "tl.minimum", "max": "tl.maximum", "cdiv": "tl.cdiv"}
 
 @dataclass(frozen=True)
 class Dialect:
-    """Spelling of one target language.
+    """Spelling of one target language."""
 
-    Parameters
-    ----------
-    calls : mapping of str to str
-        Function for each of ``min``, ``max``, ``cdiv``.
-    select : str
-        Pattern with ``{condition}``, ``{then}``, ``{other}``.
-    select_is_call : bool
-        Whether that pattern needs no parentheses around it.
-    operators : mapping of str to str
-        Operators and connectives spelled otherwise than in Python.
-    names : mapping of str to str
-        Names spelled otherwise than in the candidate.
-    smallest : str
-        How -2**31 is written.
-    """
-
-    calls: Mapping[str, str]
-    select: str
-    select_is_call: bool = False
+    calls: Mapping[str, str]  # function for each of ``min``, ``max``, ``cdiv``
+    select: str  # pattern with ``{condition}``, ``{then}``, ``{other}``
+    select_is_call: bool = False  # whether that pattern needs no parentheses around it
+    # operators and connectives spelled otherwise than in Python
     operators: Mapping[str, str] = field(default_factory=dict)
-    names: Mapping[str, str] = field(default_factory=dict)
-    smallest: str = "-2147483648"
+    names: Mapping[str, str] = field(default_factory=dict)  # names spelled otherwise than in the candidate
+    smallest: str = "-2147483648"  # how -2**31 is written
 
     def name(self, name: str) -> str:
         """Spelling of a variable or an input."""
@@ -148,17 +133,7 @@ class Dialect:
 
 
 def emit_text(form: Form) -> str:
-    """Text of a candidate in canonical layout, without comments: ``parse_form(emit_text(form)) == form``.
-
-    Parameters
-    ----------
-    form : Form
-
-    Returns
-    -------
-    text : str
-        Parses to an equal form. Names such as ``program_id(1)`` become ``tl.program_id(1)``.
-    """
+    """Text of a candidate in canonical layout, without comments: ``parse_form(emit_text(form)) == form``."""
     calls = {name: f"tl.{name}" for name in form.inputs if name.endswith(")")}
     functions = {"min": "min", "max": "max", "cdiv": "tl.cdiv"}
     dialect = Dialect(calls=functions, select="{then} if {condition} else {other}", names=calls)

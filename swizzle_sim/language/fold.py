@@ -46,26 +46,7 @@ _COMPARISONS = {
 
 
 def folded(form: Form, grid: Grid, num_xcds: int, sizes: Mapping[str, int]) -> Form:
-    """Form with the same results as another on one launch.
-
-    Parameters
-    ----------
-    form : Form
-    grid : Grid
-    num_xcds : int
-    sizes : mapping of str to int
-        The kernel's sizes there.
-
-    Returns
-    -------
-    Form
-        Reads coordinates only.
-
-    Raises
-    ------
-    LanguageError
-        If it reads a name that neither the grid nor the kernel has.
-    """
+    """Form with the same results as another on one launch."""
     bound = bind(form.inputs, grid, num_xcds, sizes)
     pid = np.arange(grid.num_pids, dtype=np.int64)
     known: dict[str, Values] = {name: np.full_like(pid, value) for name, value in bound.constants.items()}

@@ -162,18 +162,10 @@ class Grid:
 
 @dataclass(frozen=True)
 class Binding:
-    """Values of a candidate's inputs on one grid.
+    """Values of a candidate's inputs on one grid."""
 
-    Parameters
-    ----------
-    constants : dict of str to int
-        Inputs that are the same for every workgroup.
-    digits : dict of str to Digit
-        Inputs that differ between workgroups.
-    """
-
-    constants: dict[str, int]
-    digits: dict[str, Digit]
+    constants: dict[str, int]  # inputs that are the same for every workgroup
+    digits: dict[str, Digit]  # inputs that differ between workgroups
 
 
 def bind(
@@ -183,26 +175,7 @@ def bind(
     sizes: Mapping[str, int] | None = None,
     lines: Mapping[str, int] | None = None,
 ) -> Binding:
-    """Bind each input to its value.
-
-    Parameters
-    ----------
-    inputs : iterable of str
-        Names as in `Form.inputs`.
-    grid : Grid
-    num_xcds : int
-    sizes : mapping of str to int, optional
-        The kernel's own names, such as ``M`` or ``BLOCK_M``; names of the grid take precedence.
-    lines : mapping of str to int, optional
-        Line of the text that first reads a name, for messages.
-
-    Raises
-    ------
-    LanguageError
-        With code ``name`` if neither the grid nor the kernel has an input.
-    SizeError
-        If a size does not fit a signed 32-bit integer, or ``num_xcds`` is below 1.
-    """
+    """Bind each input to its value."""
     if num_xcds < 1:
         raise SizeError(f"num_xcds = {num_xcds}: a GPU has at least one XCD")
     digits, sizes = grid.coordinates, sizes or {}
@@ -221,13 +194,7 @@ def bind(
 
 
 def result_digits(results: tuple[str, ...], grid: Grid, line: int = 0) -> tuple[dict[str, Digit], dict[str, Digit]]:
-    """Split the coordinates of a tile into those that a candidate computes and those that keep their hardware value.
-
-    Raises
-    ------
-    LanguageError
-        With code ``name`` if the grid has no such coordinate.
-    """
+    """Split the coordinates of a tile into those that a candidate computes and those that keep their hardware value."""
     digits = grid.coordinates
     for name in results:
         if name not in digits:

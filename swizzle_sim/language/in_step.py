@@ -78,19 +78,10 @@ def tiles_of(
     ----------
     code : sequence of (op, dst, a, b, c, line)
         As in `swizzle_sim.language.lower.Bytecode`.
-    registers : sequence of int
-        With literals and constant inputs filled in.
     decode, encode : sequence of (int, Digit)
         Register of each input that differs between workgroups, and of each coordinate of the result; -1 for one that
         stays as the hardware has it.
     pids : (n,) int64 array
-    most_steps : int
-        Of all workgroups together.
-
-    Returns
-    -------
-    Block or None
-        None where the block is given up.
     """
     may_lose = min(MOST_LOST, BEFORE_COMPILING.steps)
     if may_lose < CALL - pids.size or any(not INT32_MIN <= value <= INT32_MAX for value in registers):

@@ -140,21 +140,14 @@ Stmt = Assign | If | For
 
 @dataclass(frozen=True)
 class Form:
-    """A whole candidate.
-
-    Parameters
-    ----------
-    body : tuple of Stmt
-    results : tuple of str
-        Variables that hold the logical tile at the end: ``("pid",)``, or one per grid axis such as
-        ``("pid_m", "pid_n")``. The last group assigned in the text is the result.
-    inputs : tuple of str
-        Names read before the text assigns them, sorted: what an environment must supply. A `Name` such as
-        ``program_id(1)`` or ``num_programs(0)`` is the Triton call of that axis.
-    """
+    """A whole candidate."""
 
     body: tuple[Stmt, ...]
+    # variables that hold the logical tile at the end: ``("pid",)``, or one per grid axis such as ``("pid_m",
+    # "pid_n")``. The last group assigned in the text is the result.
     results: tuple[str, ...]
+    # names read before the text assigns them, sorted: what an environment must supply. A `Name` such as
+    # ``program_id(1)`` or ``num_programs(0)`` is the Triton call of that axis.
     inputs: tuple[str, ...]
 
     @property
@@ -252,13 +245,7 @@ _OPERATIONS: dict[str, Callable[[int, int], int]] = {
 
 
 def evaluate(node: Expr | Cond, values: Mapping[str, int]) -> int:
-    """Value of an expression in Python's unbounded integers; a condition evaluates to True or False.
-
-    Raises
-    ------
-    LanguageError
-        With code ``name`` if it reads a name that ``values`` lacks, with code ``node`` for a shift or ``~``.
-    """
+    """Value of an expression in Python's unbounded integers; a condition evaluates to True or False."""
     match node:
         case Int(value):
             return value

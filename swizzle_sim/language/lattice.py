@@ -57,22 +57,7 @@ class Trial:
 
 
 def name_domain(trials: list[Trial], form: Form, complete: bool = True) -> str:
-    """Name the domain of a candidate.
-
-    Parameters
-    ----------
-    trials : list of Trial
-        The first is the target grid.
-    form : Form
-        Its literals, such as a group size, take part in the conditions tried.
-    complete : bool
-        Whether every planned trial ran; otherwise the trials support no condition.
-
-    Returns
-    -------
-    domain : str
-        See `Verdict`.
-    """
+    """Name the domain of a candidate."""
     passed = np.array([trial.passed for trial in trials])
     if not complete:
         return THIS_GRID_ONLY if passed[0] else UNNAMED if passed.any() else NOWHERE

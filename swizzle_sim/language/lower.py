@@ -35,28 +35,16 @@ _NUMBER = {name: number for number, name in enumerate(OPCODES)}
 
 @dataclass(frozen=True, eq=False)
 class Bytecode:
-    """A compiled candidate: instructions of the virtual machine.
+    """A compiled candidate: instructions of the virtual machine."""
 
-    Parameters
-    ----------
-    code : (n, 6) int32 array
-        Instructions: opcode, destination register or target, three operand registers, line of the text.
-    registers : (n_registers,) int64 array
-        Initial registers, literals filled in.
-    inputs, results : dict of str to int
-        Register of each input and of each coordinate of the result.
-    input_lines : dict of str to int
-        Line that first reads each input.
-    last_line : int
-        Line of the last statement.
-    """
-
+    # (n, 6) int32 array: instructions: opcode, destination register or target, three operand registers, line of the
+    # text
     code: np.ndarray
-    registers: np.ndarray
-    inputs: dict[str, int]
+    registers: np.ndarray  # (n_registers,) int64 array: initial registers, literals filled in
+    inputs: dict[str, int]  # register of each input and of each coordinate of the result
     results: dict[str, int]
-    input_lines: dict[str, int]
-    last_line: int
+    input_lines: dict[str, int]  # line that first reads each input
+    last_line: int  # line of the last statement
 
     @cached_property
     def instructions(self) -> list[tuple[int, ...]]:
@@ -75,16 +63,7 @@ class Bytecode:
 
 
 def compile_form(form: Form) -> Bytecode:
-    """Compile a form.
-
-    Parameters
-    ----------
-    form : Form
-
-    Returns
-    -------
-    Bytecode
-    """
+    """Compile a form."""
     compiler = _Compiler(form.inputs, names_set(form.body))
     compiler.block(form.body)
     homes = {name: compiler.inputs[name] for name in form.inputs}

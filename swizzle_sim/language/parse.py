@@ -67,14 +67,7 @@ _parsing = threading.Lock()  # the filters of warnings are the whole process's
 
 
 class SourceText:
-    """Text of one candidate, which errors point into.
-
-    Parameters
-    ----------
-    text : str
-    filename : str
-        Name for messages.
-    """
+    """Text of one candidate, which errors point into."""
 
     def __init__(self, text: str, filename: str):
         self.filename = visible(filename)
@@ -373,24 +366,7 @@ _READERS: dict[type[ast.expr], Callable[..., Expr | Cond]] = {
 
 
 def parse_form(text: str, filename: str = "<candidate>") -> Form:
-    """Read a candidate.
-
-    Parameters
-    ----------
-    text : str
-        Python-like statements, as a kernel engineer writes them at the top of a Triton kernel.
-    filename : str
-        Name for messages.
-
-    Returns
-    -------
-    Form
-
-    Raises
-    ------
-    LanguageError
-        With code ``syntax``, ``node``, ``call``, ``name``, ``limit``, ``unassigned`` or ``result``.
-    """
+    """Read a candidate."""
     return _read(text, filename)
 
 
@@ -409,13 +385,7 @@ def _read(text: str, filename: str) -> Form:
 
 
 def parse_condition(condition: str) -> Cond:
-    """Read one condition of the language.
-
-    Raises
-    ------
-    LanguageError
-        If it is outside the language, or more than one condition.
-    """
+    """Read one condition of the language."""
     body = parse_form(f"pid = 1 if ({condition}) else 0", "<condition>").body
     if len(body) != 1 or not (isinstance(body[0], Assign) and isinstance(body[0].value, Select)):
         raise LanguageError(f"{condition!r} is not one condition", filename="<condition>", code="syntax")

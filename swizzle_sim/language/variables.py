@@ -69,13 +69,7 @@ def respelled(form: Form, taken: Collection[str]) -> dict[str, str]:
 
 
 def check_function_name(name: str, taken: Iterable[str]) -> None:
-    """Refuse a function name that is no identifier, or a word of the target language.
-
-    Raises
-    ------
-    LanguageError
-        With code ``name``.
-    """
+    """Refuse a function name that is no identifier, or a word of the target language."""
     if not _IDENTIFIER.fullmatch(name) or name in RESERVED or name in set(taken):
         raise LanguageError(f"{name[:60]!r} cannot name an emitted function: write letters, digits and _", code="name")
 
@@ -137,14 +131,6 @@ def with_initial_values(body: tuple[Stmt, ...], live: Collection[str], alive: se
 
     Triton carries a variable through a loop only if it exists before. The parser has made sure that the loop runs,
     so the zero is never read.
-
-    Parameters
-    ----------
-    body : tuple of Stmt
-    live : collection of str
-        Names read after this block.
-    alive : set of str
-        Names that exist at its start; those that exist at its end are added.
     """
     done: list[Stmt] = []
     for stmt, after in zip(body, live_after_each(body, live), strict=False):

@@ -51,53 +51,29 @@ class OutOfRange:
 
 @dataclass(frozen=True, eq=False)
 class Execution:
-    """Result of one run of a program over a grid.
+    """Result of one run of a program over a grid."""
 
-    Parameters
-    ----------
-    ids : (num_pids,) int64 array
-        Logical tile of each workgroup, -1 where a coordinate is out of range; undefined from a fault on.
-    fault, out_of_range : optional
-    steps : int
-        Instructions executed.
-    """
-
+    # (num_pids,) int64 array: logical tile of each workgroup, -1 where a coordinate is out of range; undefined from a
+    # fault on
     ids: np.ndarray
     fault: Fault | None
     out_of_range: OutOfRange | None
-    steps: int
+    steps: int  # instructions executed
 
 
 @dataclass(frozen=True)
 class Counterexample:
-    """Why a candidate is not a permutation of one grid.
+    """Why a candidate is not a permutation of one grid."""
 
-    Parameters
-    ----------
-    code : str
-        One of ``collision``, ``out-of-range``, ``overflow``, ``division-by-zero``, ``signed-division``, ``shift``,
-        ``step-limit`` and ``deadlock``, a permutation that hands out a tile before one that it waits for; stable.
-    message : str
-        A sentence with the grid and the XCDs in it.
-    pids : tuple of int
-        The hardware ids at fault: two that collide, or the one that fails.
-    tile : int or None
-        The logical tile that both compute.
-    missing : int or None
-        The first tile that no workgroup computes.
-    distinct_tiles : int
-        Tiles that are computed; 0 if evaluation stopped.
-    line : int
-        Line of the text at fault; 0 if none.
-    """
-
+    # one of ``collision``, ``out-of-range``, ``overflow``, ``division-by-zero``, ``signed-division``, ``shift``,
+    # ``step-limit`` and ``deadlock``, a permutation that hands out a tile before one that it waits for; stable
     code: str
-    message: str
-    pids: tuple[int, ...]
-    tile: int | None = None
-    missing: int | None = None
-    distinct_tiles: int = 0
-    line: int = 0
+    message: str  # A sentence with the grid and the XCDs in it
+    pids: tuple[int, ...]  # the hardware ids at fault: two that collide, or the one that fails
+    tile: int | None = None  # the logical tile that both compute
+    missing: int | None = None  # the first tile that no workgroup computes
+    distinct_tiles: int = 0  # tiles that are computed; 0 if evaluation stopped
+    line: int = 0  # line of the text at fault; 0 if none
 
 
 @dataclass(frozen=True)
@@ -165,13 +141,6 @@ def gap_of(
         Logical tile of each workgroup, -1 where a coordinate is out of range.
     owner : (num_pids,) int32 array
         First workgroup of each tile, -1 where there is none.
-    clash : int
-        First workgroup whose tile another computes; not looked at where one is out of range.
-    out_of_range : OutOfRange or None
-        The first of those.
-    grid : Grid
-    num_xcds : int
-        For the message.
     """
     missing = owner < 0
     distinct = int(grid.num_pids - missing.sum())
@@ -206,15 +175,9 @@ def _missing_text(missing: np.ndarray) -> str:
 
 @dataclass
 class Budget:
-    """Steps left for judging one candidate: reading it, compiling it, and running it on every launch that is tried.
+    """Steps left for judging one candidate: reading it, compiling it, and running it on every launch that is tried."""
 
-    Parameters
-    ----------
-    left : int
-        Whoever works on the candidate takes from it.
-    """
-
-    left: int = MAX_STEPS
+    left: int = MAX_STEPS  # whoever works on the candidate takes from it
 
     @classmethod
     def at(cls, num_pids: int) -> Budget:

@@ -40,24 +40,7 @@ def run(
     sizes: Mapping[str, int] | None = None,
     budget: Budget | None = None,
 ) -> Execution:
-    """Evaluate a program for every workgroup of a grid.
-
-    Parameters
-    ----------
-    program : Bytecode
-    grid : Grid
-    num_xcds : int
-    sizes : mapping of str to int, optional
-        The kernel's size names.
-    budget : Budget, optional
-        The instructions of all workgroups are taken from it; by default that of a candidate at this grid.
-
-    Raises
-    ------
-    LanguageError
-        With code ``name`` if the grid or the kernel lacks a name that the candidate uses, ``limit`` if the
-        budget is exhausted: that says nothing about the candidate.
-    """
+    """Evaluate a program for every workgroup of a grid."""
     budget = budget or Budget.at(grid.num_pids)
     bound = bind(program.inputs, grid, num_xcds, sizes, program.input_lines)
     computed, unchanged = result_digits(tuple(program.results), grid, program.last_line)

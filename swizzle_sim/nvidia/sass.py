@@ -64,13 +64,7 @@ def facts_of(words: str, sass: str, ptx: str) -> dict[str, Any]:
 
 
 def usage(words: str) -> dict[str, int]:
-    """Registers a thread and spilled words, of what ``cuobjdump --dump-resource-usage`` prints.
-
-    Raises
-    ------
-    ValueError
-        If it prints no usage.
-    """
+    """Registers a thread and spilled words, of what ``cuobjdump --dump-resource-usage`` prints."""
     found = _USAGE.search(words)
     if found is None:
         raise ValueError(f"cuobjdump prints no resource usage: {words[-200:]!r}")
@@ -107,15 +101,7 @@ def _works(instruction: tuple[str, str, str]) -> bool:
 
 
 def main_loop(sass: str) -> dict[str, int | bool]:
-    """What a step of the innermost loop with products and copies executes.
-
-    Returns
-    -------
-    facts : dict of str to int or bool
-        ``step_instructions``, those beside products and copies; ``after_products``, whether all products are waited
-        for behind the last of them and before the copies; ``past_l1``, whether all copies go past the L1. 0 and false
-        where there is no such loop.
-    """
+    """What a step of the innermost loop with products and copies executes."""
     every, seldom = _instructions(sass), _not_every_step(sass)
     for begin, end in sorted(_loops(sass), key=lambda loop: loop[1] - loop[0]):
         code = [every[at] for at in range(begin, end + 1) if at not in seldom]
@@ -138,28 +124,15 @@ def main_loop(sass: str) -> dict[str, int | bool]:
 
 
 class Controlled(NamedTuple):
-    """One instruction, and how its wave goes on.
-
-    Parameters
-    ----------
-    name, operands : str
-    stall : int
-        Cycles until the wave's next instruction.
-    sets, reads : int
-        Barrier that is open until the result is there, or until the operands are read; 7 for none.
-    waits : tuple of int
-        Barriers that are waited for before it.
-    wavefronts : int
-        Of an access to shared memory, with its conflicts of banks; 0 where nobody knows.
-    """
+    """One instruction, and how its wave goes on."""
 
     name: str
     operands: str
-    stall: int
-    sets: int
+    stall: int  # cycles until the wave's next instruction
+    sets: int  # barrier that is open until the result is there, or until the operands are read; 7 for none
     reads: int
-    waits: tuple[int, ...]
-    wavefronts: int = 0
+    waits: tuple[int, ...]  # barriers that are waited for before it
+    wavefronts: int = 0  # of an access to shared memory, with its conflicts of banks; 0 where nobody knows
 
     @property
     def kind(self) -> str:
@@ -269,11 +242,6 @@ def wavefronts(code: Iterable[tuple[str, str, bool]]) -> list[int | None]:
     ----------
     code : iterable of (str, str, bool)
         Name, operands, and whether a predicate may skip it, of each instruction.
-
-    Returns
-    -------
-    found : list of int or None
-        None for other instructions, and where the address is not known.
     """
     known: dict[str, Values | None] = {}
     found: list[int | None] = []

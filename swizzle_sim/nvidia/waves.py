@@ -61,24 +61,14 @@ _LEFT = re.compile(r"0x([0-9a-f]+)\s*$")
 
 
 class Step(NamedTuple):
-    """Time of a loop's step on an SM.
+    """Time of a loop's step on an SM."""
 
-    Parameters
-    ----------
-    bursts : int
-        Times that its loads are waited for, a divisor of their number.
-    cycles : float
-        Of a step on an SM full of such workgroups, without bursts of loads and waiting for the busiest unit.
-    busy : int
-        Those of them in which a workgroup needs the SM's busiest unit.
-    share : float
-        One workgroup's part of the time in which a full SM does a step of each of its workgroups, without waits for
-        copies; no less than ``busy``.
-    """
-
-    bursts: int
+    bursts: int  # times that its loads are waited for, a divisor of their number
+    # of a step on an SM full of such workgroups, without bursts of loads and waiting for the busiest unit
     cycles: float
-    busy: int
+    busy: int  # those of them in which a workgroup needs the SM's busiest unit
+    # one workgroup's part of the time in which a full SM does a step of each of its workgroups, without waits for
+    # copies; no less than ``busy``
     share: float
 
 
@@ -141,24 +131,7 @@ def cycles_of(
 
 
 def step_of(loop: Sequence[Controlled], waves: int, workgroups: int, loads: int) -> Step:
-    """Time a step of a loop.
-
-    Parameters
-    ----------
-    loop : sequence of Controlled
-        Its body.
-    waves : int
-        Of a workgroup on each SIMD.
-    workgroups : int
-        On the SM.
-    loads : int
-        Of a turn, as the source has them. The compiler may wait more often than that for parts of one; only what it
-        waits for first is a burst, the others take the latency of the L2.
-
-    Returns
-    -------
-    Step
-    """
+    """Time a step of a loop."""
     ops = [_op(one) for one in loop]
     alone = _mean(ops, waves, 1, 0)
     full = alone if workgroups == 1 else _mean(ops, waves, workgroups, int(alone / workgroups))

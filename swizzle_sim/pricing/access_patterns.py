@@ -23,30 +23,16 @@ SHARE = 0.01  # least part of all requests of the waves, below which nothing is 
 
 @dataclass(frozen=True, kw_only=True)
 class Uncoalesced:
-    """Loads or stores of one tensor whose neighbouring lanes lie at least a line apart.
-
-    Parameters
-    ----------
-    tensor : str
-    is_write : bool
-    stride_bytes : int [bytes]
-        From one lane to the next: the commonest distance, in whole lines.
-    requests, fewest : int
-        Line requests of the launch's waves, and with the lanes side by side.
-    lines_a_wave, fewest_lines_a_wave : float
-        Lines that one instruction of a wave touches, and with its lanes side by side.
-    share : float
-        Part of all requests of the launch's waves, 0 to 1.
-    """
+    """Loads or stores of one tensor whose neighbouring lanes lie at least a line apart."""
 
     tensor: str
     is_write: bool
-    stride_bytes: int
-    requests: int
+    stride_bytes: int  # [bytes]: from one lane to the next: the commonest distance, in whole lines
+    requests: int  # line requests of the launch's waves, and with the lanes side by side
     fewest: int
-    lines_a_wave: float
+    lines_a_wave: float  # lines that one instruction of a wave touches, and with its lanes side by side
     fewest_lines_a_wave: float
-    share: float
+    share: float  # part of all requests of the launch's waves, 0 to 1
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""
@@ -63,17 +49,7 @@ class Uncoalesced:
 
 
 def uncoalesced(trace: Trace) -> list[Uncoalesced]:
-    """Uncoalesced accesses of a trace, the one of most requests first.
-
-    Parameters
-    ----------
-    trace : Trace
-
-    Returns
-    -------
-    list of Uncoalesced
-        One for each tensor that is read so, and one for each that is written so; empty where there is none.
-    """
+    """Uncoalesced accesses of a trace, the one of most requests first."""
     times = np.bincount(trace.template, minlength=trace.is_write.size)
     requests, (waves, fewest, _, _) = trace.requests_of_waves, trace.waves.T
     total, far = int((times * requests).sum()), trace.uncoalesced

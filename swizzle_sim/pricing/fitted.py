@@ -22,22 +22,7 @@ class Described(Work, Protocol):
 
 
 def fitted_constants(gpu: Gpu, kernel: Described, replay: str, occupancy: int) -> dict[str, tuple[str, ...]]:
-    """Fitted constants that a prediction depends on, each with the rows that it was fitted to.
-
-    Parameters
-    ----------
-    gpu : Gpu
-    kernel : Kernel or Workload
-    replay : str
-        ``"timed"`` or ``"lockstep"``.
-    occupancy : int
-        Workgroups resident on a CU.
-
-    Returns
-    -------
-    rows : dict of str to tuple of str
-        By dotted key of the GPU's description, then by name of the kernel's own constants.
-    """
+    """Fitted constants that a prediction depends on, each with the rows that it was fitted to."""
     facts = {key: fact.fitted_to for key, fact in gpu.facts.items() if fact.status == "fitted"}
     own = {} if kernel.resources.burst_loads else kernel.fitted  # its code says what they stand for
     return {key: rows for key, rows in facts.items() if _is_read(key, kernel, replay, occupancy)} | dict(own)

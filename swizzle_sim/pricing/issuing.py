@@ -42,23 +42,7 @@ def issue_model_of(
 
     Parameters
     ----------
-    kernel : Work
-    gpu : Gpu
-    sent : Trace
-        Of the workgroups that are dispatched.
-    workgroups_per_cu : int
-    seed : int
-        Of the speeds of workgroups, and of the jitter.
     jitter_fs : int [fs]
-
-    Returns
-    -------
-    IssueModel
-
-    Raises
-    ------
-    ReplayError
-        If the GPU has no rate for the kernel's type, or a time is out of range.
     """
     resources = kernel.resources
     instruction_fs = compute_fs(

@@ -36,17 +36,11 @@ from xcd_model.trace.trace import Trace
 
 @dataclass(frozen=True)
 class Knobs:
-    """A setting of the knobs.
+    """A setting of the knobs."""
 
-    Parameters
-    ----------
-    period : int
-        Hardware workgroup ``w`` walks the main loop backwards where ``w // period`` is odd; 0 where none does.
-    streamed : tuple of str
-        Tensors, by their names in the trace, whose loads leave their lines the first to be evicted from the L2.
-    """
-
+    # hardware workgroup ``w`` walks the main loop backwards where ``w // period`` is odd; 0 where none does
     period: int = 0
+    # tensors, by their names in the trace, whose loads leave their lines the first to be evicted from the L2
     streamed: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -68,13 +62,7 @@ class Knobs:
         return found
 
     def on(self, plan: Plan, order: np.ndarray) -> Plan:
-        """The plan with the knobs so set, for one order.
-
-        Raises
-        ------
-        TraceError, UnknownName
-            If the trace does not know its loop, or has no such tensor.
-        """
+        """The plan with the knobs so set, for one order."""
         return with_knobs(plan, backwards=self.backwards(np.asarray(order)), streamed=self.streamed)
 
     def as_dict(self) -> dict[str, Any]:
@@ -109,33 +97,7 @@ def argument_names(trace: Trace, launch: Launch) -> dict[str, str]:
 def emit_knobs(
     text: str, function: str, knobs: Knobs, *, arguments: Mapping[str, str], axes: int, arch: str, path: Path
 ) -> str:
-    """Text of a kernel's file with the knobs set.
-
-    Parameters
-    ----------
-    text : str
-        Of the file, remapped or not.
-    function : str
-        Name of the kernel in it.
-    knobs : Knobs
-    arguments : mapping of str to str
-        The kernel's parameter by the name of each tensor, see `argument_names`.
-    axes : int
-        Axes of the launch.
-    arch : str
-        GPU to emit streaming loads for.
-    path : Path
-        For messages.
-
-    Returns
-    -------
-    text : str
-
-    Raises
-    ------
-    RewriteError
-        Names the loop or the load that cannot be changed, and why.
-    """
+    """Text of a kernel's file with the knobs set."""
     tree = ast.parse(text)
     kernel = next((n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == function), None)
     if kernel is None:

@@ -54,29 +54,18 @@ TRENDS = 0.8  # rank correlation from which work is said to grow or fall along a
 
 @dataclass(frozen=True, kw_only=True)
 class WorkPerWorkgroup:
-    """How much work the workgroups of a kernel have, whatever their order.
+    """How much work the workgroups of a kernel have, whatever their order."""
 
-    Parameters
-    ----------
-    instructions, touched_bytes : (int, int, int)
-        Least, median and most of a workgroup: tensor instructions, and the bytes that these touch.
-    variation : float
-        Standard deviation of the instructions over their mean.
-    axis : str
-        Coordinate of the grid along which the instructions vary, such as ``"pid_m"``; empty where they are even or no
-        coordinate explains half of their variance.
-    explained : float
-        Share of the variance that the axis explains, 0 to 1; nan without an axis.
-    trend : float
-        Rank correlation of the mean work along the axis with the coordinate: 1 where it rises, -1 where it falls, in
-        between where it does both; nan without an axis.
-    """
-
+    # (int, int, int): least, median and most of a workgroup: tensor instructions, and the bytes that these touch
     instructions: tuple[int, int, int]
     touched_bytes: tuple[int, int, int]
-    variation: float
+    variation: float  # standard deviation of the instructions over their mean
+    # coordinate of the grid along which the instructions vary, such as ``"pid_m"``; empty where they are even or no
+    # coordinate explains half of their variance
     axis: str
-    explained: float
+    explained: float  # share of the variance that the axis explains, 0 to 1; nan without an axis
+    # rank correlation of the mean work along the axis with the coordinate: 1 where it rises, -1 where it falls, in
+    # between where it does both; nan without an axis
     trend: float
 
     @property
@@ -106,14 +95,7 @@ def work_along(trace: Trace, digit: Digit) -> np.ndarray:
 
 
 def work_per_workgroup(trace: Trace, coordinates: Mapping[str, Digit]) -> WorkPerWorkgroup:
-    """Spread of a trace's work over its workgroups.
-
-    Parameters
-    ----------
-    trace : Trace
-    coordinates : mapping of str to Digit
-        Of the trace's grid, those of tiles before those of the launch; of two that explain as much the first is named.
-    """
+    """Spread of a trace's work over its workgroups."""
     work = np.diff(trace.start)
     per_template = np.add.reduceat(np.bitwise_count(trace.sectors).astype(np.int64), trace.rel_start[:-1])
     before = np.concatenate([[0], np.cumsum(per_template[trace.template])]) * SECTOR_BYTES
@@ -166,19 +148,8 @@ class Replayer(Generic[W]):
 
     Parameters
     ----------
-    kernel : Work
-    gpu : Gpu
-    replay : {"timed", "lockstep"}
-        Which replay the counts come from.
-    seed : int
-        Of the speeds of workgroups in the timed replay, and of the jitter.
     jitter_ns : float [ns]
         Largest delay added to each load of the timed replay, drawn evenly from 0; 0 for none.
-
-    Raises
-    ------
-    ReplayError
-        If there is no such replay, no workgroup of the kernel fits a CU, or jitter is given for the lockstep replay.
     """
 
     bin_fs = 1_000_000_000  # of the timed replay's timeline; a report uses shorter ones
@@ -233,10 +204,6 @@ class Replayer(Generic[W]):
         Parameters
         ----------
         order : (num_pids,) int array
-        seed : int, optional
-            Overrides the replayer's.
-        threads : int
-            XCDs replayed at once in lockstep; the counts are the same for any number.
         """
         return self._replayed(order, seed, threads, None)
 
@@ -248,11 +215,6 @@ class Replayer(Generic[W]):
         order : (num_pids,) int array
         spans : (num_pids, 5) int64 array, optional
             Filled as the replay goes on, so that another thread can tell how far it is; -1 at first.
-
-        Raises
-        ------
-        ReplayError
-            If the replay is lockstep, which has no times.
         """
         if self.replay != "timed":
             raise ReplayError("lockstep has no times of workgroups: use the timed replay")

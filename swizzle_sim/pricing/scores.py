@@ -14,21 +14,13 @@ MAY_BE_NAN = ("l1_hit_rate", "mall_hit_rate", "energy_j", "energy_low_j", "energ
 
 @dataclass(frozen=True, kw_only=True)
 class Balance:
-    """How evenly one order spreads the work over XCDs and CUs, and when they end.
+    """How evenly one order spreads the work over XCDs and CUs, and when they end."""
 
-    Parameters
-    ----------
-    per_xcd_instructions : tuple of int
-        Tensor instructions that each XCD executes.
-    per_xcd_finish : tuple of float [us; turns of the lockstep replay]
-        When the last CU of each XCD ends; 0 for an XCD without work.
-    makespan, ideal, tail : float [us; turns of the lockstep replay]
-        When the last CU ends; when all would, were the same CU time shared evenly; and for how long before the end some
-        CU has nothing left to do.
-    """
-
-    per_xcd_instructions: tuple[int, ...]
+    per_xcd_instructions: tuple[int, ...]  # tensor instructions that each XCD executes
+    # tuple of float [us; turns of the lockstep replay]: when the last CU of each XCD ends; 0 for an XCD without work
     per_xcd_finish: tuple[float, ...]
+    # [us; turns of the lockstep replay]: when the last CU ends; when all would, were the same CU time shared evenly;
+    # and for how long before the end some CU has nothing left to do
     makespan: float
     ideal: float
     tail: float

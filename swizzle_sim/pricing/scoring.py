@@ -206,20 +206,12 @@ class Spread:
     """Mean and standard deviation of a candidate over seeds of the timed replay.
 
     Replays differ in the speeds of workgroups, by `xcd_model.IssueModel.speed_variation`, and in jitter.
-
-    Parameters
-    ----------
-    seeds : int
-        Replays, with seeds ``seed, seed + 1, ...`` of the scorer.
-    l2_hit_rate_mean, l2_hit_rate_std : float
-        0 to 1.
-    time_us_mean, time_us_std : float [us]
     """
 
-    seeds: int
-    l2_hit_rate_mean: float
+    seeds: int  # replays, with seeds ``seed, seed + 1, ...`` of the scorer
+    l2_hit_rate_mean: float  # 0 to 1
     l2_hit_rate_std: float
-    time_us_mean: float
+    time_us_mean: float  # [us]
     time_us_std: float
 
     def as_dict(self) -> dict[str, Any]:
@@ -228,27 +220,7 @@ class Spread:
 
 
 def spread(scorer: Scorer, swizzle: Swizzle, seeds: int) -> Spread:
-    """Replay a candidate over seeds of the timed replay.
-
-    Parameters
-    ----------
-    scorer : Scorer
-        With the timed replay, of a GPU with a ``compute_spread`` or with a jitter.
-    swizzle : Swizzle
-    seeds : int
-        At least 2.
-
-    Returns
-    -------
-    Spread
-
-    Raises
-    ------
-    NotBijective
-        If the candidate is not a permutation of the kernel's grid.
-    ReplayError
-        If the scorer draws no random numbers, or there are fewer than 2 seeds.
-    """
+    """Replay a candidate over seeds of the timed replay."""
     if scorer.replay != "timed" or not (scorer.jitter_ns or scorer.gpu.compute_spread):
         raise ReplayError(
             "every seed gives the same counts in the lockstep replay, and where neither speeds nor loads vary: "

@@ -24,26 +24,14 @@ NEAR = 4  # tiles away that still count as a neighbour
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """What one workgroup shares of one tensor.
-
-    Parameters
-    ----------
-    tensor : str
-    size_bytes : int
-        Of the whole tensor.
-    reads, writes : bool
-        What the workgroup does with it.
-    lines : int
-        Distinct lines of it that the workgroup touches.
-    share : (n_workgroups,) float32 array
-        How many of those lines each workgroup touches, 0 to 1; 1 for the workgroup itself.
-    """
+    """What one workgroup shares of one tensor."""
 
     tensor: str
-    size_bytes: int
-    reads: bool
+    size_bytes: int  # of the whole tensor
+    reads: bool  # what the workgroup does with it
     writes: bool
-    lines: int
+    lines: int  # distinct lines of it that the workgroup touches
+    # (n_workgroups,) float32 array: how many of those lines each workgroup touches, 0 to 1; 1 for the workgroup itself
     share: np.ndarray = field(repr=False)
 
 
@@ -52,7 +40,6 @@ def lines_of(trace: Trace, instructions: np.ndarray) -> tuple[np.ndarray, np.nda
 
     Parameters
     ----------
-    trace : Trace
     instructions : (n,) int array
 
     Returns
@@ -100,24 +87,7 @@ def shared_lines(trace: Trace) -> tuple[int, int]:
 
 
 def sharing(trace: Trace, workgroup: int) -> tuple[Shared, ...]:
-    """Compare what one workgroup touches with what all others do.
-
-    Parameters
-    ----------
-    trace : Trace
-    workgroup : int
-        Tile of the trace, from 0.
-
-    Returns
-    -------
-    shared : tuple of Shared
-        One for each tensor that the workgroup touches, in the order of the trace's tensors.
-
-    Raises
-    ------
-    SizeError
-        If there is no such workgroup.
-    """
+    """Compare what one workgroup touches with what all others do."""
     if not 0 <= workgroup < trace.n_workgroups:
         raise SizeError(f"workgroup = {workgroup}: the kernel has workgroups 0 to {trace.n_workgroups - 1}")
     own = np.arange(trace.start[workgroup], trace.start[workgroup + 1])
@@ -170,23 +140,7 @@ def middle_of(grid: Grid) -> int:
 def sharing_words(
     shared: Sequence[Shared], grid: Grid, workgroup: int, gpu: Gpu | None, programs: int | None = None
 ) -> list[str]:
-    """A sentence or three for each tensor: what the workgroup touches, with whom, and on which XCDs they run.
-
-    Parameters
-    ----------
-    shared : sequence of Shared
-        Of ``workgroup``, see `sharing`.
-    grid : Grid
-    workgroup : int
-    gpu : Gpu or None
-        None says nothing of XCDs.
-    programs : int, optional
-        Of a persistent kernel.
-
-    Returns
-    -------
-    sentences : list of str
-    """
+    """A sentence or three for each tensor: what the workgroup touches, with whom, and on which XCDs they run."""
     xcd = None if gpu is None else xcd_of(grid.num_pids, gpu, programs)
     return [_of_tensor(one, grid, workgroup, xcd) for one in shared]
 

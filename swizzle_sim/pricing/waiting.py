@@ -26,21 +26,11 @@ FS_PER_US = 1e9
 
 @dataclass(frozen=True, kw_only=True)
 class Waited:
-    """What waiting would have cost that a timed replay leaves out.
+    """What waiting would have cost that a timed replay leaves out."""
 
-    Parameters
-    ----------
-    tiles : int
-        Tiles that wait for others.
-    early : int
-        Those that the replay began before all that they wait for had ended.
-    longest_us, mean_us : float [us]
-        How long before, at most, and in the mean of all that wait.
-    """
-
-    tiles: int
-    early: int
-    longest_us: float
+    tiles: int  # tiles that wait for others
+    early: int  # those that the replay began before all that they wait for had ended
+    longest_us: float  # [us]: how long before, at most, and in the mean of all that wait
     mean_us: float
 
     def as_dict(self) -> dict[str, Any]:

@@ -19,17 +19,13 @@ from swizzle_sim.proof.polynomial import Monomial, Poly, poly
 
 @dataclass(frozen=True)
 class Certificate:
-    """Combination that cannot be at least 0.
+    """Combination that cannot be at least 0."""
 
-    Parameters
-    ----------
-    facts : tuple of (Fraction, int, int, Monomial)
-        Coefficient, the two facts that are multiplied (the second is -1 for a fact alone), and the monomial.
-    equalities : tuple of (Fraction, int, Monomial)
-        Coefficient of either sign, the equality, and the monomial that it is multiplied by.
-    """
-
+    # tuple of (Fraction, int, int, Monomial): coefficient, the two facts that are multiplied (the second is -1 for a
+    # fact alone), and the monomial
     facts: tuple[tuple[Fraction, int, int, Monomial], ...]
+    # tuple of (Fraction, int, Monomial): coefficient of either sign, the equality, and the monomial that it is
+    # multiplied by
     equalities: tuple[tuple[Fraction, int, Monomial], ...]
 
 

@@ -45,17 +45,10 @@ class Infeasible(Exception):
 
 @dataclass
 class Path:
-    """One path: decisions, what is known, and the value of every name.
-
-    Parameters
-    ----------
-    budget : Budget
-    decisions : list of bool
-        To repeat; those after them are made, the likelier side first.
-    """
+    """One path: decisions, what is known, and the value of every name."""
 
     budget: Budget
-    decisions: list[bool]
+    decisions: list[bool]  # to repeat; those after them are made, the likelier side first
     values: dict[str, Poly] = field(default_factory=dict)
     reader: Callable[[Path, str], Poly] | None = None  # value of a name that has none yet
     factor: int = 1  # no value exceeds this times the limit
@@ -305,13 +298,7 @@ def _numbers(node: Cond) -> int:
 def paths(
     budget: Budget, setup: Setup, body: tuple[Stmt, ...], results: tuple[str, ...]
 ) -> list[tuple[Path, list[Poly]]]:
-    """Every path that some workgroup may take, and the results there.
-
-    Raises
-    ------
-    Unproved
-        If a rule of the language may be broken on one, or there are too many.
-    """
+    """Every path that some workgroup may take, and the results there."""
     found: list[tuple[Path, list[Poly]]] = []
     todo: list[list[bool]] = [[]]
     while todo:

@@ -17,20 +17,7 @@ Column = tuple[int, int, Monomial]  # a product of facts (i, j, ()), or (-1 - eq
 
 
 def find(facts: Sequence[Poly], equalities: Sequence[Poly], effort: int = 3) -> Certificate | None:
-    """Certificate that facts (each at least 0) and equalities (each 0) contradict each other.
-
-    Parameters
-    ----------
-    facts, equalities : sequence of Poly
-        The first fact is the negation of what is to be shown: its products are tried first.
-    effort : int
-        1: facts alone; 2: products with the first fact; 3: products of any two.
-
-    Returns
-    -------
-    certificate : Certificate or None
-        Checked. None says nothing: there may be one of a higher degree.
-    """
+    """Certificate that facts (each at least 0) and equalities (each 0) contradict each other."""
     for level in range(min(effort, 2), effort + 1):
         columns = dict(_columns(facts, equalities, level))
         if len(columns) > MOST_PRODUCTS:

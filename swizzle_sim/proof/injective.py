@@ -21,11 +21,8 @@ def same_workgroup(
 
     Parameters
     ----------
-    budget : Budget
     first, second : (Path, list of Poly)
         Paths and their results; the same object twice for two runs of one path.
-    root : tuple of str
-        Variables that are the workgroup.
     """
     (path, results), (other, others) = first, second
     both, theirs = _together(budget, path.known, other.known)

@@ -34,10 +34,6 @@ class Knowledge:
     """Facts (polynomials that are at least 0), equalities (that are 0) and definitions of variables.
 
     Every variable is at least 0. A definition takes its variable out of everything else.
-
-    Parameters
-    ----------
-    budget : Budget
     """
 
     def __init__(self, budget: Budget):

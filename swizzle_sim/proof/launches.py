@@ -27,26 +27,14 @@ _XCDS = ("num_xcds", "NUM_XCDS")
 
 @dataclass(frozen=True)
 class Launches:
-    """All launches of one kind.
-
-    Parameters
-    ----------
-    kind : {"line", "tiles", "plane", "box"}
-    sizes : mapping of str to int
-        Values of names that the kernel supplies; one without a value is any number from 1 to `LARGEST_SIZE`.
-    where : Cond or None
-        Only launches on which this holds.
-    num_xcds : int or None
-        Only this count of XCDs.
-    literal : int
-        Largest of the text: XCDs times it are at most the limit.
-    """
+    """All launches of one kind."""
 
     kind: str
+    # values of names that the kernel supplies; one without a value is any number from 1 to `LARGEST_SIZE`
     sizes: Mapping[str, int] = field(default_factory=dict)
-    where: Cond | None = None
-    num_xcds: int | None = None
-    literal: int = 1
+    where: Cond | None = None  # only launches on which this holds
+    num_xcds: int | None = None  # only this count of XCDs
+    literal: int = 1  # largest of the text: XCDs times it are at most the limit
 
     @property
     def sides(self) -> tuple[str, ...]:
@@ -64,15 +52,7 @@ class Launches:
         return _product([variable(name) for name in self.sides])
 
     def setup(self, path: Path, *, linear: bool = True) -> None:
-        """Give a path its launch and its workgroup.
-
-        Parameters
-        ----------
-        path : Path
-        linear : bool
-            Whether the workgroup is known by its linear id alone, as behind a first remapping; on a launch of one axis
-            it always is.
-        """
+        """Give a path its launch and its workgroup."""
         known = path.known
         drawn, xcd_counts = samples.launches(len(self.sides), self.literal, self.num_xcds)
         known.samples, totals = samples.Samples(samples.COUNT), np.prod(drawn, axis=0)

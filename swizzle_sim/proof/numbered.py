@@ -35,23 +35,7 @@ Piece = tuple[tuple[Stmt, ...], Launches]
 
 
 def numbered(body: tuple[Stmt, ...], results: tuple[str, ...], launches: Launches) -> Piece | None:
-    """A piece and launches of one axis on which to prove it; None where it reads more than their number.
-
-    Parameters
-    ----------
-    body : tuple of Stmt
-    results : tuple of str
-        One name, a number of 0 .. num_pids - 1.
-    launches : Launches
-        Of two axes, or of tiles.
-
-    Returns
-    -------
-    body : tuple of Stmt
-        With ``num_pids`` for the product of the sides; what only gives a side another name is left out.
-    launches : Launches
-        Without a condition: what is shown of all launches is shown of those of one.
-    """
+    """A piece and launches of one axis on which to prove it; None where it reads more than their number."""
     sides = launches.sides
     loops = any(isinstance(one, For) for one in statements(body))
     if len(sides) != 2 or len(results) != 1 or _NUMBER in assigned(body) or loops:

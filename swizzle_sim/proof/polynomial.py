@@ -14,13 +14,7 @@ class TooLarge(Exception):
 
 
 class Poly:
-    """A polynomial; immutable, and equal by value.
-
-    Parameters
-    ----------
-    terms : mapping of tuple of str to int
-        Coefficient of each monomial.
-    """
+    """A polynomial; immutable, and equal by value."""
 
     __slots__ = ("_hash", "terms")
 

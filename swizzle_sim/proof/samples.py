@@ -16,13 +16,7 @@ _EXACT = 2.0**-44  # relative error of a sum of products that is allowed for
 
 
 class Samples:
-    """Values of every variable at the workgroups of one path.
-
-    Parameters
-    ----------
-    count : int
-        Workgroups, each of a launch of its own; 0 where none is known.
-    """
+    """Values of every variable at the workgroups of one path."""
 
     def __init__(self, count: int = 0):
         self.count = count

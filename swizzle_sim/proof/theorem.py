@@ -24,27 +24,13 @@ from swizzle_sim.proof.polynomial import Poly, TooLarge
 
 @dataclass(frozen=True)
 class Proof:
-    """What was shown, or why not.
+    """What was shown, or why not."""
 
-    Parameters
-    ----------
-    holds : bool
-        False says nothing about the candidate.
-    why : str
-        Why not; empty where it holds.
-    max_workgroups : int
-        Largest launch for which no value leaves 32 bits.
-    max_xcds : int
-        Largest count of XCDs.
-    certificates : int
-        Steps found and checked.
-    """
-
-    holds: bool
-    why: str = ""
-    max_workgroups: int = 0
-    max_xcds: int = 0
-    certificates: int = 0
+    holds: bool  # false says nothing about the candidate
+    why: str = ""  # why not; empty where it holds
+    max_workgroups: int = 0  # largest launch for which no value leaves 32 bits
+    max_xcds: int = 0  # largest count of XCDs
+    certificates: int = 0  # steps found and checked
 
     @property
     def range_text(self) -> str:
@@ -67,22 +53,7 @@ def prove(
     num_xcds: int | None = None,
     steps: int = MOST_STEPS,
 ) -> Proof:
-    """Try to show that a candidate is a bijection of every launch.
-
-    Parameters
-    ----------
-    form : Form
-    kind : {"line", "tiles", "plane", "box"}
-        Of launch.
-    sizes : mapping of str to int, optional
-        Values of names that the kernel supplies; one without a value is any number from 1 to 65536.
-    where : Cond, optional
-        Only launches on which this holds.
-    num_xcds : int, optional
-        Only this count of XCDs; by default every count.
-    steps : int
-        Linear programs to solve at most: the verdict does not depend on the machine's speed.
-    """
+    """Try to show that a candidate is a bijection of every launch."""
     small = [value for value in (sizes or {}).values() if value <= LARGEST_LITERAL]
     literal = max(largest_literal(form.body), 1, *small)  # a size with a value is as a literal
     launches, budget = Launches(kind, sizes or {}, where, num_xcds, literal), Budget(steps)
@@ -143,13 +114,7 @@ def _all_results(results: tuple[str, ...], launches: Launches) -> tuple[str, ...
 def _bijective(
     body: tuple[Stmt, ...], results: tuple[str, ...], launches: Launches, budget: Budget, linear: bool
 ) -> int:
-    """Prove one piece; returns the factor of its largest value.
-
-    Raises
-    ------
-    Unproved
-        Says nothing about the piece.
-    """
+    """Prove one piece; returns the factor of its largest value."""
     found = paths(budget, lambda path: launches.setup(path, linear=linear), body, results)
     if not found:
         raise Unproved("no launch is left to prove")

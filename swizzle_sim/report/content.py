@@ -46,19 +46,7 @@ _OUTPUTS = {
 
 
 def best_rows(attempts: Sequence[Attempt], baseline: Score | None, ranking: Ranking) -> list[dict[str, str]]:
-    """Rows of the table: the launch order, then the best attempts.
-
-    Parameters
-    ----------
-    attempts : sequence of Attempt
-    baseline : Score or None
-    ranking : Ranking
-
-    Returns
-    -------
-    rows : list of dict
-        Strings by column.
-    """
+    """Rows of the table: the launch order, then the best attempts."""
     launched = attempts[0].verdict if attempts else {}
     rows = [] if baseline is None else [_row("–", "launch order", baseline, launched)]
     places = ranking.places(attempts)

@@ -53,15 +53,6 @@ def xcd_map(
     ----------
     before, after : (num_pid_m, num_pid_n) int array
         XCD of each tile; -1 is no tile. At most the first `MAX_SIDE` rows and columns are drawn.
-    title : str
-    num_xcds : int
-    ribbon : bool
-        Whether rows are a one-dimensional grid cut into lines, rather than tile rows.
-    wide : bool
-
-    Returns
-    -------
-    figure : Figure
     """
     figure, pair, note = _two_maps(before, ribbon, wide)
     for axes, xcd, name in zip(pair, (before, after), (LAUNCHED, BEST), strict=True):
@@ -81,13 +72,6 @@ def heat_map(
         -1 is no tile.
     most : float [lines]
         End of the colour scale.
-    title : str
-    ribbon, wide : bool
-        As of `xcd_map`.
-
-    Returns
-    -------
-    figure : Figure
     """
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
@@ -124,22 +108,7 @@ def _two_maps(tiles: np.ndarray, ribbon: bool, wide: bool) -> tuple[Figure, list
 def best_so_far(
     attempts: Sequence[Attempt], baseline: Score, ranking: Ranking | None = None, *, wide: bool = True
 ) -> Figure:
-    """Objective of every attempt, and the best up to it.
-
-    Parameters
-    ----------
-    attempts : sequence of Attempt
-        At least one has a score.
-    baseline : Score
-        Of the launch order.
-    ranking : Ranking, optional
-        What the run minimises; by default it raises the L2 hit rate.
-    wide : bool
-
-    Returns
-    -------
-    figure : Figure
-    """
+    """Objective of every attempt, and the best up to it."""
     ranking = ranking or Ranking()
     scale, unit = UNITS[ranking.main.name]
     scored = [(a, a.score) for a in attempts if a.score is not None]
@@ -171,17 +140,6 @@ def over_time(before: Traffic, after: Traffic, *, name: str = BEST, wide: bool =
     """L2 hit rate over dispatch time, in launch order and under a swizzle.
 
     Thin: each bin; thick: running over a twentieth of the whole.
-
-    Parameters
-    ----------
-    before, after : Traffic
-    name : str
-        What the second is called.
-    wide : bool
-
-    Returns
-    -------
-    figure : Figure
     """
     figure = figure_of(WIDE_INCHES if wide else NARROW_INCHES, 3.8 if wide else 3.2)
     axes = figure.subplots()
@@ -199,19 +157,7 @@ def over_time(before: Traffic, after: Traffic, *, name: str = BEST, wide: bool =
 
 
 def per_xcd(before: Score, after: Score, *, name: str = BEST, wide: bool = True) -> Figure:
-    """L2 hit rate of each XCD, in launch order and under a swizzle.
-
-    Parameters
-    ----------
-    before, after : Score
-    name : str
-        What the second is called.
-    wide : bool
-
-    Returns
-    -------
-    figure : Figure
-    """
+    """L2 hit rate of each XCD, in launch order and under a swizzle."""
     figure = figure_of(WIDE_INCHES if wide else NARROW_INCHES, 3.6 if wide else 3.2)
     axes = figure.subplots()
     n = len(before.per_xcd_l2_hit_rate)
@@ -233,19 +179,7 @@ def per_xcd(before: Score, after: Score, *, name: str = BEST, wide: bool = True)
 
 
 def balance(scorer: Scorer, before: Balance, after: Balance, *, wide: bool = True) -> Figure:
-    """Work of the workgroups along their axis, and the end of each XCD in launch order and under the best swizzle.
-
-    Parameters
-    ----------
-    scorer : Scorer
-        Of the kernel.
-    before, after : Balance
-    wide : bool
-
-    Returns
-    -------
-    figure : Figure
-    """
+    """Work of the workgroups along their axis, and the end of each XCD in launch order and under the best swizzle."""
     figure = figure_of(WIDE_INCHES if wide else NARROW_INCHES, 3.6 if wide else 6.0)
     work, ends = figure.subplots(1, 2) if wide else figure.subplots(2, 1)
     _draw_work(work, scorer)
@@ -284,13 +218,6 @@ def capacity(curves: tuple[CapacityCurve, CapacityCurve], size_bytes: int, ways:
     ----------
     curves : (CapacityCurve, CapacityCurve)
         In launch order and under the best swizzle, of the same sets.
-    size_bytes, ways : int
-        Of the GPU's L2.
-    wide : bool
-
-    Returns
-    -------
-    figure : Figure
     """
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
@@ -326,10 +253,6 @@ def capacity_points(curve: CapacityCurve, ways: int) -> tuple[np.ndarray, np.nda
 
 def hit_rate_over_time(traffic: Traffic) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """L2 hit rate in at most `MAX_BINS` bins of turns, or of time.
-
-    Parameters
-    ----------
-    traffic : Traffic
 
     Returns
     -------

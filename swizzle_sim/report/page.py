@@ -165,15 +165,7 @@ def _digest(text: str) -> str:
 
 
 def coloured(text: str, language: str) -> Markup:
-    """Markup of a text of code; nothing of the text becomes an element.
-
-    Parameters
-    ----------
-    text : str
-        Of anybody: hidden characters are spelt out, and what is no code has no colour.
-    language : str
-        A lexer of Pygments: ``"python"``, also for texts of the language, or ``"cpp"``.
-    """
+    """Markup of a text of code; nothing of the text becomes an element."""
     from markupsafe import Markup, escape
     from pygments.lexers import get_lexer_by_name  # noqa: PLC0415  (slow to import, and only a report needs it)
 

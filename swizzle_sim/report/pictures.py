@@ -49,27 +49,15 @@ _FONT = re.compile(r"font: (?:(bold|\d+) )?([\d.]+)px [^;\"]*")
 
 @dataclass(frozen=True, eq=False)
 class Replayed:
-    """One order of a run's kernel.
+    """One order of a run's kernel."""
 
-    Parameters
-    ----------
-    order : (n_workgroups,) int64
-    traffic : Traffic
-    time : Time
-    schedule : Schedule
-        In lockstep, whatever the run's replay; without its instructions, which fill memory.
-    misses : (n_workgroups,) float [lines]
-        Estimated, see `xcd_model.analysis.sampled_misses`.
-    curve : CapacityCurve or None
-        In lockstep, cold; None where it takes too long, or the L2 has two sides.
-    """
-
-    order: np.ndarray = field(repr=False)
+    order: np.ndarray = field(repr=False)  # (n_workgroups,) int64
     traffic: Traffic
     time: Time
-    schedule: Schedule
+    schedule: Schedule  # in lockstep, whatever the run's replay; without its instructions, which fill memory
+    # (n_workgroups,) float [lines]: estimated, see `xcd_model.analysis.sampled_misses`
     misses: np.ndarray = field(repr=False)
-    curve: CapacityCurve | None
+    curve: CapacityCurve | None  # in lockstep, cold; None where it takes too long, or the L2 has two sides
 
 
 def replay_pair(scorer: Scorer, order: np.ndarray) -> tuple[Replayed, Replayed]:
@@ -77,13 +65,7 @@ def replay_pair(scorer: Scorer, order: np.ndarray) -> tuple[Replayed, Replayed]:
 
     Parameters
     ----------
-    scorer : Scorer
     order : (n_workgroups,) int64
-
-    Returns
-    -------
-    before, after : Replayed
-        The same one if the order is that of the launch.
     """
     launched, _ = np.arange(order.size), scorer.plan
     if np.array_equal(order, launched):
@@ -117,23 +99,12 @@ def _curve(scorer: Scorer, order: np.ndarray) -> CapacityCurve | None:
 
 @dataclass(frozen=True)
 class Drawing:
-    """One picture of a run.
-
-    Parameters
-    ----------
-    name : str
-    alt : str
-        What it shows, in words, for those who do not see it.
-    make : callable
-        Figure of it, ``wide`` or for a phone.
-    is_map : bool
-        Whether its colours name XCDs or counts, so that no scheme may change them.
-    """
+    """One picture of a run."""
 
     name: str
-    alt: str
-    make: Callable[[bool], Figure]
-    is_map: bool = False
+    alt: str  # what it shows, in words, for those who do not see it
+    make: Callable[[bool], Figure]  # figure of it, ``wide`` or for a phone
+    is_map: bool = False  # whether its colours name XCDs or counts, so that no scheme may change them
 
     @property
     def svgs(self) -> dict[str, str]:
@@ -151,16 +122,7 @@ def drawings(
     replayed: tuple[Replayed, Replayed],
     scores: tuple[Score, Score],
 ) -> dict[str, Drawing]:
-    """Pictures of a run, by name; `FILES` names those that are PNG files too.
-
-    Parameters
-    ----------
-    scorer : Scorer
-    attempts : sequence of Attempt
-    ranking : Ranking
-    replayed, scores : pair
-        In launch order, and under the best swizzle.
-    """
+    """Pictures of a run, by name; `FILES` names those that are PNG files too."""
     before, after = (one.traffic for one in replayed)
     rates = [f"{name} {100 * one.l2_hit_rate:.1f} %" for name, one in zip(NAMES, (before, after), strict=True)]
     scored = sum(attempt.score is not None for attempt in attempts)
@@ -243,33 +205,12 @@ def _span(name: str, mib: np.ndarray, rate: np.ndarray) -> str:
 
 
 def files(drawn: dict[str, Drawing], note: str) -> dict[str, bytes]:
-    """PNG files of a run by name, for slides and mails.
-
-    Parameters
-    ----------
-    drawn : dict of str to Drawing
-    note : str
-        What kind of numbers these are, for the foot of each.
-    """
+    """PNG files of a run by name, for slides and mails."""
     return {file: png(drawn[name].make(True), note=note) for name, file in FILES.items()}
 
 
 def inline_svg(figure: Figure, name: str, theme: dict[str, str]) -> str:
-    """SVG of a figure to stand within a page whose policy allows no ``style`` attributes.
-
-    Parameters
-    ----------
-    figure : Figure
-    name : str
-        Begins every id in it. Axes have the ids ``NAME-plot-0`` and on: a script lays other things over them.
-    theme : dict of str to str
-        Colours to replace, ``#rrggbb`` each, by properties of the page's style sheet.
-
-    Returns
-    -------
-    text : str
-        The same figure gives the same text.
-    """
+    """SVG of a figure to stand within a page whose policy allows no ``style`` attributes."""
     from matplotlib import rc_context
 
     for at, axes in enumerate(figure.axes):
@@ -333,20 +274,7 @@ def _title(text: str) -> str:
 
 
 def slider_data(grid: Grid, schedules: tuple[Schedule, ...]) -> dict[str, Any]:
-    """When each tile of the maps runs, for the page's slider: JSON-ready.
-
-    Parameters
-    ----------
-    grid : Grid
-    schedules : tuple of Schedule
-        Of each map.
-
-    Returns
-    -------
-    data : dict
-        ``maps``: for each map ``begin`` and ``end``, base64 of a byte a tile, the step of the slider before which the
-        tile waits and from which it is done; `NEVER` where there is no tile.
-    """
+    """When each tile of the maps runs, for the page's slider: JSON-ready."""
     turns = max(one.turns for one in schedules)
     maps = [
         {"begin": _steps(grid, STEPS * one.begin // turns), "end": _steps(grid, -(-STEPS * one.end // turns))}

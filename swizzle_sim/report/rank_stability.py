@@ -26,13 +26,7 @@ LAUNCHED = "the order as launched"  # the launch order's name in FILE and in JSO
 def check_finalists(
     run: Run, scorer: Scorer, on_replay: Callable[[int, int], None] | None = None
 ) -> dict[str, Any] | None:
-    """Compare the best of a run with the next two and the launch order; None where there is nothing to compare.
-
-    Raises
-    ------
-    RunError
-        If the run folder cannot be written.
-    """
+    """Compare the best of a run with the next two and the launch order; None where there is nothing to compare."""
     from swizzle_sim.uncertainty import FINALISTS, Finalist, compare_finalists  # noqa: PLC0415
     from swizzle_sim.uncertainty.rank_stability import FIGURES  # noqa: PLC0415
 
@@ -64,13 +58,7 @@ def stored_lines(folder: Path) -> list[str]:
 
 
 def stability_lines(found: Mapping[str, Any]) -> list[str]:
-    """One line for the finalists whose ranking may change, one for those whose ranking is stable, one for the draws.
-
-    Parameters
-    ----------
-    found : mapping
-        What `check_finalists` gives.
-    """
+    """One line for the finalists whose ranking may change, one for those whose ranking is stable, one for the draws."""
     pairs, best, of = found["pairs"], _name(found["pairs"][0]["better"]), OBJECTIVES[found["of"]]
     unit = "points" if of.largest else "%"
     near = [_gap(pair, unit) for pair in pairs if not pair["apart"]]

@@ -17,29 +17,17 @@ GROUP = "swizzle_sim.spending"
 
 @dataclass(frozen=True, kw_only=True)
 class Ask:
-    """One question to a model.
+    """One question to a model."""
 
-    Parameters
-    ----------
-    attempt : int or None
-        Number of the attempt that its answer became; None for an analysis, a repeated question, or no answer.
-    purpose, model : str
-    input_tokens, output_tokens : int or None
-    dollars : float or None
-        None for a model without a price.
-    waited_s : float [s]
-    failed : str
-        Code of what went wrong, empty if nothing.
-    """
-
+    # number of the attempt that its answer became; None for an analysis, a repeated question, or no answer
     attempt: int | None
     purpose: str
     model: str
     input_tokens: int | None
     output_tokens: int | None
-    dollars: float | None
-    waited_s: float
-    failed: str = ""
+    dollars: float | None  # none for a model without a price
+    waited_s: float  # [s]
+    failed: str = ""  # code of what went wrong, empty if nothing
 
 
 @dataclass(frozen=True)
@@ -78,13 +66,7 @@ def _words(asks: Sequence[Ask]) -> str:
 
 
 def spending_of(folder: Path) -> Spending:
-    """Cost of a run, from the first proposer that knows it.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the run.
-    """
+    """Cost of a run, from the first proposer that knows it."""
     for entry in sorted(metadata.entry_points(group=GROUP), key=lambda one: one.name):
         try:
             found = entry.load()(folder)

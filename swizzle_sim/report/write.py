@@ -31,26 +31,8 @@ def write_report(history: History, scorer: Scorer | None = None, *, refresh_s: i
 
     Parameters
     ----------
-    history : History
-        Of a finished run, an interrupted one, or one with no attempt at all; then there is only the page.
-    scorer : Scorer, optional
-        Of the same kernel, GPU and replay, where there is one already: its trace is not built anew.
     refresh_s : int [s]
         How often a browser loads the page anew, for a run that is not over; 0 for never.
-
-    Returns
-    -------
-    path : Path
-        The page: one file that needs no other and no network.
-
-    Raises
-    ------
-    UnknownName
-        If the run's kernel is not installed here.
-    RunError
-        If the folder cannot be written, or the kernel's file is not what it was.
-    CaptureError, CompileError
-        If the kernel's file cannot be captured here.
     """
     about, attempts, folder = history.about, list(history), history.folder
     scorer = scorer or recorded_scorer(about)

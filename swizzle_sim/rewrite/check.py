@@ -30,43 +30,22 @@ _WORKER = "swizzle_sim.rewrite.check_worker"
 
 @dataclass(frozen=True)
 class Case:
-    """One launch at which both kernels ran.
-
-    Parameters
-    ----------
-    grid : str
-    sizes : mapping of str to int
-    programs : int
-        Programs that ran.
-    whole : bool
-        Whether those were all, with outputs compared bit for bit; otherwise what each touches and stores was.
-    moved : int
-        Programs that compute another tile than they would without the swizzle.
-    unwritten : mapping of str to int
-        Items of outputs that neither kernel writes.
-    """
+    """One launch at which both kernels ran."""
 
     grid: str
     sizes: Mapping[str, int]
-    programs: int
-    whole: bool
-    moved: int
-    unwritten: Mapping[str, int]
+    programs: int  # programs that ran
+    whole: bool  # whether those were all, with outputs compared bit for bit; otherwise what each touches and stores was
+    moved: int  # programs that compute another tile than they would without the swizzle
+    unwritten: Mapping[str, int]  # items of outputs that neither kernel writes
 
 
 @dataclass(frozen=True)
 class Checked:
-    """What the check of a rewritten kernel found; a kernel that computes otherwise is an error instead.
-
-    Parameters
-    ----------
-    cases : tuple of Case
-    before, after : Compiled
-        Both kernels, compiled for the GPU.
-    """
+    """What the check of a rewritten kernel found; a kernel that computes otherwise is an error instead."""
 
     cases: tuple[Case, ...]
-    before: Compiled
+    before: Compiled  # both kernels, compiled for the GPU
     after: Compiled
 
     @property
@@ -83,23 +62,6 @@ def check_rewritten(rewritten: Rewritten, work: Workload, arch: str, seed: int =
 
     Every output is poisoned in two ways before each run. Outputs must be equal bit for bit, guards around them
     included, and each program must touch exactly what the original's program of its tile touches.
-
-    Parameters
-    ----------
-    rewritten : Rewritten
-    work : Workload
-        The kernel at the target sizes.
-    arch : str
-        To compile for: ``"gfx942"`` or ``"gfx950"``.
-    seed : int
-        Of the inputs.
-
-    Raises
-    ------
-    RewriteError
-        If anything differs, or the kernel cannot be run at a small size.
-    CompileError
-        If Triton is missing, or does not compile one of them.
     """
     with shared_worker():
         cases = run_side_by_side(rewritten, _launches(rewritten, work), seed)
@@ -133,19 +95,9 @@ def run_side_by_side(rewritten: Rewritten, launches: Iterable[Sampled], seed: in
 
     Parameters
     ----------
-    rewritten : Rewritten
     launches : iterable of (Workload, list of int or None, str)
         Sizes to run at, each with the programs to sample, or None for all, and its kind: of each kind the first runs
         at which the original stays inside its tensors.
-    seed : int
-        Of the inputs.
-
-    Raises
-    ------
-    RewriteError
-        If anything differs, or one of them does not run.
-    CompileError
-        If Triton is missing.
     """
     works = list(launches)
     source = read_kernel(rewritten.path, rewritten.original, rewritten.function)

@@ -27,26 +27,6 @@ def price_finalists(
 
     The ranking begins without prices, those of an earlier command are looked up, and an attempt that is no finalist any
     more loses its own: so a run that went on ends as one that was never stopped.
-
-    Parameters
-    ----------
-    history : History
-        Of the run; the scores and critiques of its finalists are brought up to date.
-    scorer : Scorer
-        That the run was scored with.
-    rank : callable
-        ``rank(attempts)``: attempts with a score, best first.
-    most : int
-        Attempts of the ranking that shall have a price; up to twice as many are compiled where some fall back.
-    on_priced : callable, optional
-        Called as ``on_priced(done, most)``.
-
-    Returns
-    -------
-    attempts : list of Attempt
-        All of the run.
-    not_priced : str
-        Why there are no prices; empty where there are.
     """
     stored = {one.number: one for one in history}
     known = {number: one for number, one in stored.items() if BEFORE_PRICE in one.verdict}

@@ -26,20 +26,13 @@ ELSEWHERE = ("any", "general", "launch-order")
 
 @dataclass(frozen=True)
 class Emission:
-    """One spelling.
+    """One spelling."""
 
-    Parameters
-    ----------
-    folded : bool
-        Whether counts and sizes are constants of the launch, behind a condition that this is the launch.
-    elsewhere : str
-        What a folded form does at other sizes: ``"general"``, the swizzle's general form, or ``"launch-order"``.
-    handed : bool
-        Whether (pid_m, pid_n) are handed over where the kernel would take them out of a program id again.
-    """
-
+    # whether counts and sizes are constants of the launch, behind a condition that this is the launch
     folded: bool = False
+    # what a folded form does at other sizes: ``"general"``, the swizzle's general form, or ``"launch-order"``
     elsewhere: str = "general"
+    # whether (pid_m, pid_n) are handed over where the kernel would take them out of a program id again
     handed: bool = False
 
     @property
@@ -61,31 +54,14 @@ ALL = (
 
 
 def emissions(elsewhere: str = "any") -> tuple[Emission, ...]:
-    """Spellings to try, preferred ones first.
-
-    Parameters
-    ----------
-    elsewhere : {"any", "general", "launch-order"}
-        What the kernel shall do at other sizes than the launch's: ``"any"`` takes what is cheapest at the launch.
-
-    Raises
-    ------
-    RewriteError
-        If there is no such choice.
-    """
+    """Spellings to try, preferred ones first."""
     if elsewhere not in ELSEWHERE:
         raise RewriteError(f"elsewhere = {elsewhere!r}: one of {', '.join(ELSEWHERE)}")
     return tuple(one for one in ALL if elsewhere in ("any", one.elsewhere))
 
 
 def named(name: str) -> Emission:
-    """Spelling of a name.
-
-    Raises
-    ------
-    RewriteError
-        If there is none of that name.
-    """
+    """Spelling of a name."""
     for one in ALL:
         if one.name == name:
             return one
@@ -101,30 +77,16 @@ _POWERS = (
 
 @dataclass(frozen=True)
 class Guarded:
-    """A swizzle in normal form that falls back to launch order wherever the swizzle was not found to hold.
+    """A swizzle in normal form that falls back to launch order wherever the swizzle was not found to hold."""
 
-    Parameters
-    ----------
-    swizzle : Swizzle
-        Normal form, guard included, as a swizzle of its own.
-    condition : str
-        The guard in the closed language; empty where the swizzle is a bijection on every grid tested. Of a folded
-        form, the launch that it is folded to.
-    verdict : Verdict
-        Of the swizzle as it was given.
-    grid : Grid
-        The target grid, on which the swizzle is a bijection.
-    num_xcds : int
-    emission : Emission
-        How it is spelled.
-    """
-
-    swizzle: Swizzle
+    swizzle: Swizzle  # normal form, guard included, as a swizzle of its own
+    # the guard in the closed language; empty where the swizzle is a bijection on every grid tested. Of a folded form,
+    # the launch that it is folded to.
     condition: str
-    verdict: Verdict
-    grid: Grid
+    verdict: Verdict  # of the swizzle as it was given
+    grid: Grid  # the target grid, on which the swizzle is a bijection
     num_xcds: int
-    emission: Emission = GENERAL
+    emission: Emission = GENERAL  # how it is spelled
 
     @property
     def form(self) -> Form:
@@ -144,25 +106,8 @@ def guarded(
 
     Parameters
     ----------
-    swizzle : Swizzle
-    grid : Grid
-        The target grid.
-    num_xcds : int
-    sizes : mapping of str to int
-        The kernel's sizes.
     lattice : iterable of (Grid, sizes), optional
         Other launches of the same kernel.
-    emission : Emission
-        How to spell it; a folded form is tested as the general one is.
-
-    Raises
-    ------
-    NotBijective
-        If it is no permutation of the target grid.
-    LanguageError
-        If it reads a name that neither the grid nor the kernel has.
-    RewriteError
-        If coordinates shall be handed over that neither the grid nor the swizzle has.
     """
     others = None if lattice is None else list(lattice)
     verdict = verify(swizzle, grid, num_xcds, sizes, others)

@@ -20,43 +20,22 @@ _WIDTH = 110
 
 @dataclass
 class Spelling:
-    """How emitted code refers to Triton in one file.
+    """How emitted code refers to Triton in one file."""
 
-    Parameters
-    ----------
-    language, jit : str
-        Such as ``tl`` and ``triton.jit``.
-    missing : list of str
-        Import lines to add.
-    """
-
-    language: str
+    language: str  # such as ``tl`` and ``triton.jit``
     jit: str
-    missing: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)  # import lines to add
 
 
 @dataclass(frozen=True)
 class Helper:
-    """The helper as the kernel calls it.
-
-    Parameters
-    ----------
-    name : str
-    form : Form
-        In normal form.
-    axes : tuple of str
-        The coordinates that it takes, one an axis.
-    language : str
-        Such as ``tl``.
-    terms : mapping of str to str
-        Text, in the kernel, of each count, size and the number of XCDs.
-    """
+    """The helper as the kernel calls it."""
 
     name: str
-    form: Form
-    axes: tuple[str, ...]
-    language: str
-    terms: Mapping[str, str]
+    form: Form  # in normal form
+    axes: tuple[str, ...]  # the coordinates that it takes, one an axis
+    language: str  # such as ``tl``
+    terms: Mapping[str, str]  # text, in the kernel, of each count, size and the number of XCDs
 
     def words(self, ids: Mapping[int, str]) -> list[str]:
         """Arguments of a call, in the helper's order; ``ids`` is the text of each coordinate."""

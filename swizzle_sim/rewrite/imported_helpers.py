@@ -22,24 +22,7 @@ _Renamed = tuple[ast.expr, str]  # a mention of a name, and what stands there in
 
 
 def with_own_helpers(path: Path, text: bytes, kernel: str) -> bytes:
-    """Text of a file in which a kernel calls copies of the imported helpers that read a program id.
-
-    Parameters
-    ----------
-    path : Path
-    text : bytes
-    kernel : str
-
-    Returns
-    -------
-    text : bytes
-        Unchanged where there are none.
-
-    Raises
-    ------
-    RewriteError
-        If the text is no Python, has no such function, or a helper cannot be copied; names the line.
-    """
+    """Text of a file in which a kernel calls copies of the imported helpers that read a program id."""
     source = EditableSource(path, text, kernel)
     copies = _Copies(source)
     reached = source.facts.reachable(source.function)

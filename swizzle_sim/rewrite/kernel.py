@@ -43,33 +43,8 @@ def rewrite_kernel(
 
     Parameters
     ----------
-    launch : Launch
-        The target launch.
-    swizzle : Swizzle
-    grid : Grid
-        Of the launch, with tiles where the kernel decodes one axis into two.
-    num_xcds : int
-    sizes : mapping of str to int
-        The kernel's sizes, which the swizzle may read.
     lattice : iterable of (Grid, sizes), optional
         Other launches of the same kernel.
-    at : {"auto", "program", "tile"}
-        Whose ids to remap. By default the tile's where a persistent kernel's loop is understood, else the program's.
-    emission : Emission
-        How to spell the swizzle.
-
-    Returns
-    -------
-    Rewritten
-
-    Raises
-    ------
-    RewriteError
-        If the source does not allow it; names the line.
-    NotBijective
-        If the swizzle is no permutation of the target grid.
-    LanguageError
-        If the swizzle reads a name that neither grid nor kernel has.
     """
     if at not in AT:
         raise RewriteError(f"at = {at!r}: one of {', '.join(AT)}")
@@ -109,26 +84,7 @@ def rewrite_kernel(
 def rewrite_workload(
     work: Workload, swizzle: Swizzle, *, num_xcds: int, at: str = "auto", emission: Emission = GENERAL
 ) -> Rewritten:
-    """Put a swizzle into a workload's kernel; the ids that are remapped are those that its scores count.
-
-    Parameters
-    ----------
-    work : Workload
-    swizzle : Swizzle
-    num_xcds : int
-    at : {"auto", "program", "tile"}
-        Whose ids to remap; by default the tile's of a kernel that is declared persistent, else the program's, since
-        those are what its grid and its scores count.
-    emission : Emission
-        How to spell the swizzle, see `swizzle_sim.rewrite.price.cheapest`.
-
-    Raises
-    ------
-    RewriteError
-        As `rewrite_kernel`; and for ``at="program"`` of a kernel that is declared persistent.
-    NotBijective, LanguageError
-        As `rewrite_kernel`; `Deadlock` too, where a tile comes before one that it waits for at the workload's sizes.
-    """
+    """Put a swizzle into a workload's kernel; the ids that are remapped are those that its scores count."""
     if work.programs is not None and at == "program":
         raise RewriteError(
             f"{work.name} is declared with programs=..., so a swizzle orders its {work.grid.num_pids} tiles: leave "

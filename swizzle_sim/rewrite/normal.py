@@ -38,24 +38,7 @@ def axes_of(grid: Grid) -> tuple[str, ...]:
 
 
 def normal_form(form: Form, grid: Grid, guard: Cond | None = None, *, handed: bool = False) -> Form:
-    """Rewrite a form to take and answer `axes_of` its grid.
-
-    Parameters
-    ----------
-    form : Form
-    grid : Grid
-        Only its kind counts: how many axes, and whether one axis is decoded into tiles.
-    guard : condition, optional
-        Over counts and sizes; where it does not hold, the answer is what the hardware gave.
-    handed : bool
-        Whether to answer ``pid_m, pid_n`` on one axis that is decoded into tiles.
-
-    Returns
-    -------
-    Form
-        Reads its coordinates, ``num_pids``, ``num_pid_m`` and ``num_pid_n`` (one axis) or ``num_pid_x`` and its like,
-        sizes, and the number of XCDs.
-    """
+    """Rewrite a form to take and answer `axes_of` its grid."""
     terms = _Terms(form, grid, set(names_read(guard)) if guard else set(), handed)
     body = (*terms.coordinates(), *form.body, *terms.answer())
     if guard is not None:
@@ -64,16 +47,7 @@ def normal_form(form: Form, grid: Grid, guard: Cond | None = None, *, handed: bo
 
 
 def at_launch(folded: Form, elsewhere: Form | None, grid: Grid, guard: Cond) -> Form:
-    """Form that is one where a condition holds, and elsewhere another: by default what the hardware gave.
-
-    Parameters
-    ----------
-    folded, elsewhere : Form
-        As `normal_form` gives them, with the same results.
-    grid : Grid
-    guard : condition
-        Over counts and sizes.
-    """
+    """Form that is one where a condition holds, and elsewhere another: by default what the hardware gave."""
     handed = folded.results == HANDED
     terms = _Terms(Form((), axes_of(grid), ()), grid, set(names_read(guard)), False)
     other = elsewhere.body if elsewhere is not None else _decoded() if handed else ()

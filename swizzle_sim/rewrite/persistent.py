@@ -14,48 +14,25 @@ Loop = ast.For | ast.While
 
 @dataclass
 class Counter:
-    """A second id that runs along with a loop's tile id, as an epilogue that is one tile behind has it.
-
-    Parameters
-    ----------
-    name : str
-    reads : list of Name
-        Where it is used.
-    advance : statement or None
-        Where it goes on to the next tile, if all uses come after that in the same block.
-    """
+    """A second id that runs along with a loop's tile id, as an epilogue that is one tile behind has it."""
 
     name: str
-    reads: list[ast.Name]
-    advance: ast.stmt | None
+    reads: list[ast.Name]  # where it is used
+    advance: ast.stmt | None  # where it goes on to the next tile, if all uses come after that in the same block
 
 
 @dataclass
 class TileLoop:
-    """One loop over tiles.
-
-    Parameters
-    ----------
-    loop : For or While
-    variable : str
-        Name of the tile id.
-    count, step : str
-        Text of the number of tiles, and of what a program adds to come to its next one, or of the claim that gives it.
-    reads : list of Name
-        Where the tile id is used: these are to be remapped.
-    counters : list of Counter
-        Ids that run along.
-    claimed : bool
-        Whether an atomic gives the next tile.
-    """
+    """One loop over tiles."""
 
     loop: Loop
-    variable: str
+    variable: str  # name of the tile id
+    # text of the number of tiles, and of what a program adds to come to its next one, or of the claim that gives it
     count: str
     step: str
-    reads: list[ast.Name] = field(default_factory=list)
-    counters: list[Counter] = field(default_factory=list)
-    claimed: bool = False
+    reads: list[ast.Name] = field(default_factory=list)  # where the tile id is used: these are to be remapped
+    counters: list[Counter] = field(default_factory=list)  # ids that run along
+    claimed: bool = False  # whether an atomic gives the next tile
 
 
 def tile_loops(source: EditableSource, calls: list[ProgramId]) -> list[TileLoop]:
@@ -63,11 +40,6 @@ def tile_loops(source: EditableSource, calls: list[ProgramId]) -> list[TileLoop]
 
     A while loop goes on in steps, or by the claim that it started with: ``tile = tl.atomic_add(counter, 1)``, or a
     helper of the file that does. There are none where the kernel is not persistent.
-
-    Raises
-    ------
-    RewriteError
-        If there is such a loop, and the program id is used besides it in a way that is not understood.
     """
     claimed = list(_claimed_loops(source))
     for loop in claimed:

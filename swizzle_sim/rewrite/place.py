@@ -19,15 +19,6 @@ def place_in_program(source: EditableSource, calls: list[ProgramId], helper: Hel
 
     Where the kernel gives each id to a name once, as kernels do, those lines become one; a single use elsewhere is
     remapped in place; all else reads ids that are remapped at the top, and helpers are handed them.
-
-    Parameters
-    ----------
-    source : EditableSource
-    calls : list of AxisCall
-        Of the launch's axes.
-    helper : Helper
-    rank : int
-        Axes of the launch.
     """
     ids = {axis: f"{helper.language}.program_id({axis})" for axis in range(rank)}
     results = helper.form.results
@@ -62,23 +53,7 @@ def place_coordinates(
     helper: Helper,
     is_columns: Callable[[str], bool],
 ) -> None:
-    """Give the kernel its tile's row and column where it would take them out of a remapped program id.
-
-    Parameters
-    ----------
-    source : EditableSource
-    calls : list of AxisCall
-        Of the launch's one axis.
-    helper : Helper
-        Answers ``pid_m, pid_n``.
-    is_columns : callable
-        Whether a text of the kernel is the number of tile columns.
-
-    Raises
-    ------
-    RewriteError
-        If the kernel does anything else with its program id.
-    """
+    """Give the kernel its tile's row and column where it would take them out of a remapped program id."""
     free = next(_stored(source, helper), None) is None
     lines = _given_names(source, calls, 1) if free else None
     if lines is None:

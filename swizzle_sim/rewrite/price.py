@@ -37,32 +37,7 @@ _CODE = ("capture", "rewrite", "language", "triton_source")  # packages that dec
 
 
 def price(kernel: Kernel | Workload, swizzle: Swizzle, gpu: Gpu, *, spellings: Sequence[Emission] = ALL) -> RemapPrice:
-    """Price of a swizzle in its cheapest emission, from the disk cache where it was asked for before.
-
-    Parameters
-    ----------
-    kernel : Kernel or Workload
-        With a Triton launch.
-    swizzle : Swizzle
-        A bijection on the kernel's grid.
-    gpu : Gpu
-        One that Triton compiles for; it need not be there.
-    spellings : sequence of Emission
-        Those to try, preferred ones first.
-
-    Returns
-    -------
-    RemapPrice
-
-    Raises
-    ------
-    CompileError
-        If Triton is missing, does not compile for this GPU or not this kernel, or the kernel has no source here.
-    RewriteError, NotBijective, LanguageError
-        If the swizzle cannot be put into the kernel.
-    ReplayError
-        If not one workgroup of the kernel fits a CU.
-    """
+    """Price of a swizzle in its cheapest emission, from the disk cache where it was asked for before."""
     if kernel.launch is None:
         raise CompileError(f"{kernel.name} has no Triton source here")
     before = compile_launch(kernel.launch, gpu.arch).on(gpu)
@@ -79,38 +54,13 @@ def price(kernel: Kernel | Workload, swizzle: Swizzle, gpu: Gpu, *, spellings: S
 
 
 def cheapest(work: Workload, swizzle: Swizzle, gpu: Gpu, *, elsewhere: str = "any") -> tuple[Rewritten, RemapPrice]:
-    """Kernel with a swizzle in its cheapest emission, and the price; ``elsewhere`` is that of `emissions`.
-
-    Raises
-    ------
-    SwizzleSimError
-        As `price`.
-    """
+    """Kernel with a swizzle in its cheapest emission, and the price; ``elsewhere`` is that of `emissions`."""
     found = price(work, swizzle, gpu, spellings=emissions(elsewhere))
     return rewrite_workload(work, swizzle, num_xcds=gpu.xcds, emission=named(found.emission)), found
 
 
 def as_compiled(scorer: Scorer, swizzle: Swizzle) -> tuple[Scorer, RemapPrice | None]:
-    """Scorer with the occupancy and the loads in flight of a candidate's own compile, and the price.
-
-    Parameters
-    ----------
-    scorer : Scorer
-    swizzle : Swizzle
-
-    Returns
-    -------
-    own : Scorer
-        The same one where the compile changes nothing that a replay reads.
-    price : RemapPrice or None
-        None for the launch order, which needs no rewriting. A candidate that is the launch order at this size only is
-        rewritten for other sizes, and has a price.
-
-    Raises
-    ------
-    SwizzleSimError
-        As `price`.
-    """
+    """Scorer with the occupancy and the loads in flight of a candidate's own compile, and the price."""
     if is_launch_order(scorer, swizzle):
         return scorer, None
     found = price(scorer.kernel, swizzle, scorer.gpu)
@@ -135,20 +85,7 @@ def _is_identity(order: np.ndarray) -> bool:
 
 
 def score_as_compiled(scorer: Scorer, swizzle: Swizzle, known: Score | None = None) -> Score:
-    """Score of a candidate under `as_compiled`, relative to the scorer's launch order.
-
-    Parameters
-    ----------
-    scorer : Scorer
-    swizzle : Swizzle
-    known : Score, optional
-        What the scorer itself gave for it.
-
-    Raises
-    ------
-    SwizzleSimError
-        As `price`.
-    """
+    """Score of a candidate under `as_compiled`, relative to the scorer's launch order."""
     own, found = as_compiled(scorer, swizzle)
     if own is scorer:
         return replace(known or scorer.score(swizzle), price=found)

@@ -18,44 +18,20 @@ from xcd_model.errors import RewriteError, RunError
 
 @dataclass(frozen=True)
 class Rewritten:
-    """A kernel's file with a swizzle in it.
+    """A kernel's file with a swizzle in it."""
 
-    Parameters
-    ----------
-    path : Path
-        The original file.
-    function : str
-    original, text : bytes
-        The file before and after.
-    guarded : Guarded
-        What the helper computes.
-    grid : Grid
-        Of what is remapped: workgroups, or a persistent kernel's tiles.
-    num_xcds : int
-    at : str
-        ``"program"`` or ``"tile"``: whose ids are remapped.
-    constexpr : str
-        Name of the parameter for the number of XCDs; empty if the swizzle needs none.
-    count : str
-        In a persistent kernel, the text of its number of tiles.
-    note : str
-        Why the program's id is remapped in a kernel that looks persistent; empty otherwise.
-    claimed : bool
-        In a persistent kernel, whether its programs claim their tiles from an atomic counter.
-    """
-
-    path: Path
+    path: Path  # the original file
     function: str
-    original: bytes
+    original: bytes  # the file before and after
     text: bytes
-    guarded: Guarded
-    grid: Grid
+    guarded: Guarded  # what the helper computes
+    grid: Grid  # of what is remapped: workgroups, or a persistent kernel's tiles
     num_xcds: int
-    at: str
-    constexpr: str
-    count: str = ""
-    note: str = ""
-    claimed: bool = False
+    at: str  # ``"program"`` or ``"tile"``: whose ids are remapped
+    constexpr: str  # name of the parameter for the number of XCDs; empty if the swizzle needs none
+    count: str = ""  # in a persistent kernel, the text of its number of tiles
+    note: str = ""  # why the program's id is remapped in a kernel that looks persistent; empty otherwise
+    claimed: bool = False  # in a persistent kernel, whether its programs claim their tiles from an atomic counter
 
     def grid_at(self, launch: Launch, grid: Grid) -> Grid:
         """Grid of what is remapped, at another launch of the kernel whose grid is ``grid``."""
@@ -78,13 +54,7 @@ class Rewritten:
 
 
 def check_target(rewritten: Rewritten, out: Path) -> None:
-    """Refuse a place that the rewritten kernel cannot be written to.
-
-    Raises
-    ------
-    RewriteError
-        If it is the original, a folder, or in no folder.
-    """
+    """Refuse a place that the rewritten kernel cannot be written to."""
     if out.exists() and out.resolve() == rewritten.path.resolve():
         raise RewriteError("is the kernel itself: write the rewritten one to another file", path=out)
     if out.is_dir():
@@ -94,13 +64,7 @@ def check_target(rewritten: Rewritten, out: Path) -> None:
 
 
 def write_rewritten(rewritten: Rewritten, out: Path) -> None:
-    """Write the rewritten file, whole or not at all.
-
-    Raises
-    ------
-    RewriteError
-        If it cannot be written there.
-    """
+    """Write the rewritten file, whole or not at all."""
     check_target(rewritten, out)
     try:
         write_whole(out, rewritten.text)

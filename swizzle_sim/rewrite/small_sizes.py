@@ -15,14 +15,7 @@ _FIRST_LENGTH, _LEAST_LENGTH = 512, 48
 
 
 def with_cheap_programs(work: Workload, blocks: bool = True) -> Workload:
-    """Return the kernel with shorter programs on the same grid; with ``blocks``, smaller blocks first.
-
-    Parameters
-    ----------
-    work : Workload
-    blocks : bool
-        Whether constants of the kernel that are powers of two may shrink too, which changes the grid.
-    """
+    """Return the kernel with shorter programs on the same grid; with ``blocks``, smaller blocks first."""
     constants = set(work.launch.constexprs)
     found = work
     if blocks:
@@ -46,11 +39,6 @@ def small_workloads(work: Workload, num_xcds: int) -> list[tuple[str, Workload]]
 
     Of each kind up to two: the first may be ragged; the second keeps the sizes' divisibility by the kernel's
     constants, for a kernel that reads without masks: where none is known, with the lengths that leave the grid alone.
-
-    Parameters
-    ----------
-    work : Workload
-    num_xcds : int
 
     Returns
     -------

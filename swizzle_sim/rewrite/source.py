@@ -20,21 +20,7 @@ _LINE_REST = re.compile(r"[ \t]*(,?)[ \t]*(?:#[^\r\n]*)?(?=[\r\n])")
 
 
 class EditableSource:
-    """One Python file with a kernel in it.
-
-    Parameters
-    ----------
-    path : Path
-    data : bytes
-        What the file holds.
-    kernel : str
-        Name of the kernel, a function of the module.
-
-    Raises
-    ------
-    RewriteError
-        If the text is no Python, or has no such function at its top level.
-    """
+    """One Python file with a kernel in it."""
 
     def __init__(self, path: Path, data: bytes, kernel: str):
         self.facts = read_kernel(path, data, kernel)
@@ -66,13 +52,7 @@ class EditableSource:
         return RewriteError(message, path=self.path, line=node.lineno)
 
     def span(self, node: ast.expr | ast.stmt | ast.arg) -> tuple[int, int]:
-        """First character of a node, and the one after its last.
-
-        Raises
-        ------
-        RewriteError
-            If it is part of an f-string: older Pythons give no place in the file to what such a text holds.
-        """
+        """First character of a node, and the one after its last."""
         if any(isinstance(holder, ast.JoinedStr) for holder in self.holders(node)):
             message = f"{ast.unparse(node)} stands inside a text here: give its value to a name first"
             raise RewriteError(message, path=self.path, line=node.lineno)
@@ -153,13 +133,7 @@ class EditableSource:
         return found
 
     def program_ids(self) -> list[ProgramId]:
-        """Calls of ``tl.program_id`` in the kernel and in what it calls.
-
-        Raises
-        ------
-        RewriteError
-            If the function is passed around under another name, or an axis is no literal 0, 1 or 2.
-        """
+        """Calls of ``tl.program_id`` in the kernel and in what it calls."""
         kernel = self.function
         for mention in self.facts.passed_on(kernel):
             raise self.refuse("tl.program_id is not called here but passed on: call it where it is used", mention)
@@ -171,13 +145,7 @@ class EditableSource:
         return found
 
     def calls_of(self, function: str) -> Iterator[tuple[ast.Call, str]]:
-        """Yield each call of a helper with the function it stands in.
-
-        Raises
-        ------
-        RewriteError
-            If the helper is used otherwise, or by a function that the kernel does not call.
-        """
+        """Yield each call of a helper with the function it stands in."""
         reached = [one for one in self.facts.reachable(self.function) if isinstance(one, ast.FunctionDef)]
         within = {node: one.name for one in reached for node in nodes(one)}
         for node in nodes(self.facts.tree):
@@ -300,13 +268,7 @@ class EditableSource:
 
 
 def read_kernel(path: Path, data: bytes, kernel: str) -> SourceFile:
-    """Read a file that has a kernel.
-
-    Raises
-    ------
-    RewriteError
-        If the text is no Python, or has no such function at its top level.
-    """
+    """Read a file that has a kernel."""
     try:
         found = parse_source(data, str(path))
     except LanguageError as error:

@@ -36,20 +36,8 @@ def tile_counts(
 
     Parameters
     ----------
-    wanted : iterable of str
-    definitions : Definitions
-    launch : Launch
-    grid : Grid
-        With tiles.
     lattice : iterable of (Grid, sizes)
         Other launches of the kernel.
-    total : str
-        Text of the number of workgroups or tiles.
-
-    Raises
-    ------
-    RewriteError
-        If the source does not determine a count; the message has the line to add.
     """
     others = [(other, known_at(sizes)) for other, sizes in lattice if sizes and other.tiles]
     found: dict[str, ast.expr | None] = {}
@@ -83,9 +71,6 @@ def is_count_of_columns(text: str, definitions: Definitions, launch: Launch, poi
 
     Parameters
     ----------
-    text : str
-    definitions : Definitions
-    launch : Launch
     points : iterable of (Grid, sizes)
         The target grid first, whose sizes are the launch's.
     """
@@ -98,18 +83,7 @@ def is_count_of_columns(text: str, definitions: Definitions, launch: Launch, poi
 
 
 def grid_of_tiles(definitions: Definitions, count: str, launch: Launch, grid: Grid) -> Grid | None:
-    """Grid that the tile ids of a persistent kernel count; None where the source does not tell.
-
-    Parameters
-    ----------
-    definitions : Definitions
-        Of the kernel.
-    count : str
-        Text of the number of tiles.
-    launch : Launch
-    grid : Grid
-        Of the launch; taken as it is if it counts as many.
-    """
+    """Grid that the tile ids of a persistent kernel count; None where the source does not tell."""
     values = values_of(launch)
     whole = definitions.in_parameters(count)
     tiles = evaluate(whole, values) if whole is not None else None

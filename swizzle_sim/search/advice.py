@@ -36,25 +36,13 @@ RESOURCES = {
 
 @dataclass(frozen=True)
 class Advice:
-    """What to do next.
+    """What to do next."""
 
-    Parameters
-    ----------
-    verdict : str
-        Stable code: use, try, keep, slower or loses-occupancy.
-    what, why : str
-        What to do, and the figures that say so.
-    limit : str
-        What limits the time of the order to use; empty where the replay has no time.
-    next : tuple of str
-        Commands to paste.
-    """
-
-    verdict: str
-    what: str
+    verdict: str  # stable code: use, try, keep, slower or loses-occupancy
+    what: str  # what to do, and the figures that say so
     why: str
-    limit: str = ""
-    next: tuple[str, ...] = ()
+    limit: str = ""  # what limits the time of the order to use; empty where the replay has no time
+    next: tuple[str, ...] = ()  # commands to paste
 
     @property
     def line(self) -> str:
@@ -69,21 +57,7 @@ class Advice:
 def advise(
     scorer: Scorer, ranking: Ranking, baseline: Score, best: Attempt, *, tied: Sequence[str] = (), run: str = ""
 ) -> Advice:
-    """Advice on the best candidate of a run, or on the only one of a command.
-
-    Parameters
-    ----------
-    scorer : Scorer
-    ranking : Ranking
-    baseline : Score
-        Of the launch order.
-    best : Attempt
-        The first of the ranking, with a score; number 0 where it is the launch order.
-    tied : sequence of str
-        Names of the candidates that tie with it.
-    run : str
-        Run folder; empty for none.
-    """
+    """Advice on the best candidate of a run, or on the only one of a command."""
     score = best.score or baseline
     evidence = evidence_of(scorer.gpu.name, "time")
     limit = limit_of(scorer, score) if scorer.replay == "timed" else ""

@@ -173,15 +173,6 @@ def shortlist(kernel: Kernel, gpu: Gpu) -> Iterator[Candidate]:
 
     Round by round one of each kind (its spec without parameters), nearest the published parameters first, so that
     whatever is cut off at the end has relatives among what was tried.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    gpu : Gpu
-
-    Yields
-    ------
-    candidate : Candidate
     """
     kinds: dict[str, list[str]] = {kind: [] for kind in FIRST}
     for spec in family_specs(kernel, gpu):
@@ -205,7 +196,6 @@ def distinct_shortlist(scorer: Scorer) -> Iterator[tuple[Candidate, np.ndarray]]
 
     Yields
     ------
-    candidate : Candidate
     order : (num_pids,) int64 array
     """
     seen = {permutation_digest(np.arange(scorer.kernel.grid.num_pids))}

@@ -21,29 +21,16 @@ SEED = "SEED"
 
 @dataclass(frozen=True)
 class OverDraws:
-    """Scores of one order over draws, each a mean and a standard deviation.
-
-    Parameters
-    ----------
-    draws : int
-    launch_l2_hit_rate, l2_hit_rate : (float, float)
-        Of the launch order and of the swizzle, 0 to 1.
-    gain_points : (float, float)
-        L2 hit rate above that of the launch order of the same draw [points].
-    time_us : (float, float) [us]
-    speedup : (float, float)
-        Time of the launch order of the same draw over that of the swizzle.
-    slower : int
-        Draws on which the swizzle is predicted slower than the launch order.
-    """
+    """Scores of one order over draws, each a mean and a standard deviation."""
 
     draws: int
-    launch_l2_hit_rate: tuple[float, float]
+    launch_l2_hit_rate: tuple[float, float]  # (float, float): of the launch order and of the swizzle, 0 to 1
     l2_hit_rate: tuple[float, float]
+    # (float, float): L2 hit rate above that of the launch order of the same draw [points]
     gain_points: tuple[float, float]
-    time_us: tuple[float, float]
-    speedup: tuple[float, float]
-    slower: int
+    time_us: tuple[float, float]  # (float, float) [us]
+    speedup: tuple[float, float]  # (float, float): time of the launch order of the same draw over that of the swizzle
+    slower: int  # draws on which the swizzle is predicted slower than the launch order
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""
@@ -51,27 +38,7 @@ class OverDraws:
 
 
 def over_draws(scorer: Scorer, swizzle: Swizzle, draws: int) -> OverDraws:
-    """Score a candidate on draws ``SEED, SEED + 1, ...`` of the scorer's kernel.
-
-    Parameters
-    ----------
-    scorer : Scorer
-        Of a kernel of the registry whose lengths a size SEED draws.
-    swizzle : Swizzle
-    draws : int
-        At least 2.
-
-    Returns
-    -------
-    OverDraws
-
-    Raises
-    ------
-    ReplayError
-        If the kernel has no SEED, or there are fewer than 2 draws.
-    NotBijective
-        If the candidate is not a permutation of the kernel's grid.
-    """
+    """Score a candidate on draws ``SEED, SEED + 1, ...`` of the scorer's kernel."""
     work = scorer.kernel
     if SEED not in work.problem or work.file:
         raise ReplayError(f"--lengths draws a kernel's {SEED}, and {work.name} has none: its lengths are its sizes")

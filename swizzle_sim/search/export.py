@@ -24,22 +24,7 @@ SETTINGS = ("kernel", "gpu", "replay", "seed", "version")
 
 
 def attempts_table(folders: Iterable[Path]) -> pd.DataFrame:
-    """Every attempt of runs, one row each.
-
-    Parameters
-    ----------
-    folders : iterable of Path
-
-    Returns
-    -------
-    table : pandas.DataFrame
-        ``run``, settings of the run, ``source``, and the columns of `History.frame`; what is nested there is JSON text.
-
-    Raises
-    ------
-    RunError
-        If a folder holds no run that can be read.
-    """
+    """Every attempt of runs, one row each."""
     import pandas as pd  # noqa: PLC0415 - half a second
 
     parts = []
@@ -67,13 +52,7 @@ def csv_of(table: pd.DataFrame) -> bytes:
 
 
 def parquet_of(table: pd.DataFrame) -> bytes:
-    """Table as Parquet.
-
-    Raises
-    ------
-    MissingExtra
-        If pyarrow is not installed.
-    """
+    """Table as Parquet."""
     file = io.BytesIO()
     try:
         table.to_parquet(file, index=False, engine="pyarrow")
@@ -87,11 +66,6 @@ def write_study(path: Path, history: History) -> int:
 
     A trial is an attempt: its parameters, the objective's figure, and name, text and verdict among its attributes.
     Attempts without a score are failed trials, but for those that the bound ruled out, which are pruned.
-
-    Raises
-    ------
-    RunError
-        If the file holds a study of that name, or cannot be written.
     """
     import optuna
 

@@ -298,13 +298,7 @@ def _write_new(path: Path, about: Mapping[str, Any]) -> None:
 
 @contextlib.contextmanager
 def guarded(path: Path) -> Iterator[None]:
-    """Name the file of a run in errors of SQLite or of its content.
-
-    Raises
-    ------
-    RunError
-        In their place.
-    """
+    """Name the file of a run in errors of SQLite or of its content."""
     try:
         yield
     except sqlite3.IntegrityError as error:

@@ -30,19 +30,7 @@ def key_of(point: Mapping[str, Any]) -> str:
 
 
 class PointStore:
-    """Rows of a sweep by point, in one SQLite file; in memory without a folder.
-
-    Parameters
-    ----------
-    folder : Path or None
-    resume : bool
-        Open the store in the folder.
-
-    Raises
-    ------
-    RunError
-        If there is a store without ``resume``, none with it, or one that cannot be read.
-    """
+    """Rows of a sweep by point, in one SQLite file; in memory without a folder."""
 
     def __init__(self, folder: Path | None, *, resume: bool = False):
         self.folder = folder
@@ -99,31 +87,8 @@ def run_points(
 
     Parameters
     ----------
-    points : sequence of mapping
-        JSON-ready, each different.
-    evaluate : callable
-        ``evaluate(point) -> row``, JSON-ready; a function of a module, so that another process can import it.
-    store : PointStore
-        Takes each row as it comes.
-    backend : {"processes", "serial", "dask"}
-    jobs : int
-        Processes; -1 for one a core.
-    scheduler : str, optional
-        Address of the Dask scheduler, such as ``tcp://10.0.0.1:8786``; its workers need this package.
     timeout_s : float [s]
         For the scheduler to answer.
-    on_point : callable, optional
-        ``on_point(point, row, done, total)``.
-
-    Returns
-    -------
-    rows : list of dict
-        In the order of the points.
-
-    Raises
-    ------
-    SearchError
-        With code ``scheduler`` if the scheduler does not answer, has no workers, or Dask is missing.
     """
     if backend not in BACKENDS:
         raise UnknownName("backend", backend, BACKENDS)

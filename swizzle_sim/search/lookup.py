@@ -32,7 +32,6 @@ def with_table(trace: Trace, order: np.ndarray) -> Trace:
 
     Parameters
     ----------
-    trace : Trace
     order : (n_workgroups,) int array
         Hardware workgroup ``w`` reads entry ``w`` and computes workgroup ``order[w]`` of the trace.
     """
@@ -66,14 +65,7 @@ def price_table(scorer: Scorer, order: np.ndarray) -> Score:
 
     Parameters
     ----------
-    scorer : Scorer
     order : (num_pids,) int array
-
-    Returns
-    -------
-    score : Score
-        The load is a request like any other. A real workgroup issues nothing before it returns; that wait is left out,
-        so the time is too short by it.
     """
     trace = with_table(scorer.plan.trace, order)
     kernel = replace(scorer.kernel, build_trace=lambda line_bytes: trace)
@@ -88,26 +80,14 @@ NAMES = ("table.npy", "table_triton.py", "table.hip")
 
 
 def check_table_folder(folder: Path) -> None:
-    """Create the folder of a table.
-
-    Raises
-    ------
-    RunError
-        If the folder cannot be written, or holds a table already.
-    """
+    """Create the folder of a table."""
     if (folder / NAMES[0]).exists():
         raise RunError(f"{folder / NAMES[0]} exists, and a table is never overwritten: name another folder")
     check_folder(folder)
 
 
 def write_table(folder: Path, order: np.ndarray, note: str) -> list[Path]:
-    """Write ``table.npy`` and the lines of Triton and HIP that use it into a folder.
-
-    Raises
-    ------
-    RunError
-        If the folder cannot be written, or holds a table already.
-    """
+    """Write ``table.npy`` and the lines of Triton and HIP that use it into a folder."""
     check_table_folder(folder)
     try:
         np.save(folder / NAMES[0], order.astype(np.int32))

@@ -48,39 +48,19 @@ class Budget:
 
 @dataclass(frozen=True, kw_only=True)
 class RunConfig:
-    """How a run is made, whatever proposes its candidates.
-
-    Parameters
-    ----------
-    replay : {"timed", "lockstep"}
-    objective : str or None
-        What attempts are ranked by: time, l2_hit_rate, hbm_bytes or energy, or two with a comma; None for time where
-        the times of the replay rank orders of the GPU, else the hit rate.
-    seed : int
-        Of the timed replay and of samplers.
-    jitter_ns : float [ns]
-        See `Scorer`.
-    threads : int or None
-        None for one a core; the result does not depend on it.
-    resume : bool
-        Go on where the run in the folder stopped; its attempts are not repeated.
-    command : str
-        Noted as the command that made the run.
-    on_attempt : callable or None
-        Called as ``on_attempt(attempt, done, total)`` after each attempt is stored.
-    max_minutes : float or None
-        No candidate is begun after that long; the run can be resumed.
-    """
+    """How a run is made, whatever proposes its candidates."""
 
     replay: str = "timed"
+    # what attempts are ranked by: time, l2_hit_rate, hbm_bytes or energy, or two with a comma; None for time where the
+    # times of the replay rank orders of the GPU, else the hit rate
     objective: str | None = None
-    seed: int = 0
-    jitter_ns: float = 0.0
-    threads: int | None = None
-    resume: bool = False
-    command: str = ""
-    on_attempt: OnAttempt | None = None
-    max_minutes: float | None = None
+    seed: int = 0  # of the timed replay and of samplers
+    jitter_ns: float = 0.0  # [ns]: see `Scorer`
+    threads: int | None = None  # none for one a core; the result does not depend on it
+    resume: bool = False  # go on where the run in the folder stopped; its attempts are not repeated
+    command: str = ""  # noted as the command that made the run
+    on_attempt: OnAttempt | None = None  # called as ``on_attempt(attempt, done, total)`` after each attempt is stored
+    max_minutes: float | None = None  # no candidate is begun after that long; the run can be resumed
 
     @property
     def budget(self) -> Budget:
@@ -195,11 +175,6 @@ def run(
 
     ``mine`` chooses the stored attempts that are this strategy's, where several share a history; ``amend`` changes an
     attempt before it is stored; ``proposer`` is that of candidates given as texts.
-
-    Raises
-    ------
-    RunError
-        If the history holds other candidates than the strategy proposes.
     """
     with ThreadPoolExecutor(budget.threads) as pool:
         loop = _Loop(judge, history, budget, pool, proposer, on_attempt, amend)
@@ -333,13 +308,7 @@ def about_run(scorer: Scorer, command: str = "", objectives: Sequence[Objective]
 
 
 def open_run(folder: Path, about: dict[str, Any], resume: bool, more_keys: Sequence[str] = ()) -> History:
-    """Create a run, or open one with the same settings; ``more_keys`` of ``about`` must agree too.
-
-    Raises
-    ------
-    RunError
-        If the folder exists and ``resume`` is off, or the run in it has other settings.
-    """
+    """Create a run, or open one with the same settings; ``more_keys`` of ``about`` must agree too."""
     if not resume:
         return History.create(folder, about)
     history = History(folder)

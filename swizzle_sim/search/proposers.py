@@ -70,17 +70,7 @@ class Proposed:
 
 
 def load_proposer(name: str) -> Callable[[Task], Proposed]:
-    """Proposer of the registry, or the generator ``FUNCTION`` of ``FILE.py:FUNCTION``.
-
-    Raises
-    ------
-    UnknownName
-        If there is none of that name.
-    CaptureError
-        If the file cannot be run; names the line.
-    RunError
-        If it has no such function.
-    """
+    """Proposer of the registry, or the generator ``FUNCTION`` of ``FILE.py:FUNCTION``."""
     if name == "families":
         return families
     file, colon, function = name.rpartition(":")

@@ -14,22 +14,7 @@ from xcd_model.errors import RunError
 
 
 def recorded_kernel(about: Mapping[str, Any]) -> Kernel:
-    """Kernel of a run with its resources, from the registry or from the file that the run names.
-
-    Parameters
-    ----------
-    about : mapping
-        Record of the run, `swizzle_sim.search.history.History.about`.
-
-    Raises
-    ------
-    UnknownName
-        If the run's kernel is not installed here.
-    RunError
-        If its file is not there, or holds another kernel by now.
-    CaptureError, CompileError
-        If the file cannot be captured here.
-    """
+    """Kernel of a run with its resources, from the registry or from the file that the run names."""
     found = _loaded_kernel(about)
     if "resources" in about:  # as compiled where the run was made
         return replace(found, resources=Resources(**about["resources"]))
@@ -55,20 +40,7 @@ def _loaded_kernel(about: Mapping[str, Any]) -> Kernel:
 
 
 def recorded_scorer(about: Mapping[str, Any], known: Kernel | None = None) -> Scorer:
-    """Scorer that a run's candidates were scored with.
-
-    Parameters
-    ----------
-    about : mapping
-        Record of the run.
-    known : Kernel, optional
-        The run's kernel, where the command has it already with its trace; otherwise it is loaded.
-
-    Raises
-    ------
-    SwizzleSimError
-        As `recorded_kernel`.
-    """
+    """Scorer that a run's candidates were scored with."""
     device = Gpu.from_dict(about["gpu_description"])
     settings = {key: about[key] for key in ("replay", "seed", "jitter_ns")}
     found = known or recorded_kernel(about)
@@ -78,13 +50,7 @@ def recorded_scorer(about: Mapping[str, Any], known: Kernel | None = None) -> Sc
 
 
 def at_sizes(found: Kernel, sizes: Mapping[str, int], arch: str) -> Kernel:
-    """Kernel of the registry or of a user's file at other sizes; those not given stay.
-
-    Raises
-    ------
-    SwizzleSimError
-        As the registry, or the capture of the file; `SizeError` for a trace file, which has one problem.
-    """
+    """Kernel of the registry or of a user's file at other sizes; those not given stay."""
     wanted = {**found.problem, **sizes}
     if not found.file:
         return kernel(found.name, **wanted)

@@ -22,31 +22,17 @@ _GAP = 2000  # numbers tried after the last row that was read
 
 @dataclass(frozen=True)
 class Repaired:
-    """What became of one file of a run.
-
-    Parameters
-    ----------
-    file : str
-    rows : dict of str to int
-        Rows read, by table.
-    lost : dict of str to tuple of int
-        Numbers of the rows that are missing or cannot be read, by table; of attempts also those after the first such
-        row, which the run makes anew when it is resumed.
-    """
+    """What became of one file of a run."""
 
     file: str
-    rows: dict[str, int]
+    rows: dict[str, int]  # rows read, by table
+    # numbers of the rows that are missing or cannot be read, by table; of attempts also those after the first such row,
+    # which the run makes anew when it is resumed
     lost: dict[str, tuple[int, ...]]
 
 
 def repair(folder: Path) -> list[Repaired]:
-    """Repair the files of a run in place; none if nothing is damaged.
-
-    Raises
-    ------
-    RunError
-        If there is no run, its settings cannot be read, or the folder cannot be written.
-    """
+    """Repair the files of a run in place; none if nothing is damaged."""
     if not (folder / FILE).is_file():
         raise RunError(f"{folder}: no run here (no {FILE})")
     done = [_repair_file(path) for path in sorted(folder.glob("*.sqlite")) if _is_damaged(path)]

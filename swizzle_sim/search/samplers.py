@@ -203,15 +203,7 @@ def _coded(one: ParameterRange, value: int) -> int:
 
 
 def make_sampler(space: Searchable, sampler: str, seed: int, *, n_objectives: int = 1, budget: int = 0) -> Sampler:
-    """Sampler by name, one of `SAMPLERS`; ``auto`` is exhaustive where ``budget`` covers the space, else TPE.
-
-    Raises
-    ------
-    UnknownName
-        If there is no such sampler.
-    SearchError
-        If it cannot handle so many objectives.
-    """
+    """Sampler by name, one of `SAMPLERS`; ``auto`` is exhaustive where ``budget`` covers the space, else TPE."""
     if sampler not in SAMPLERS:
         raise UnknownName("sampler", sampler, SAMPLERS)
     if sampler == "exhaustive" or not space.ranges or (sampler == "auto" and space.size <= budget):

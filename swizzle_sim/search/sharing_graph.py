@@ -30,20 +30,12 @@ COOLING = 6.0  # the temperature ends at exp(-6) of its first value
 
 @dataclass(frozen=True, eq=False)
 class SharingGraph:
-    """Blocks of lines and the workgroups that touch them.
+    """Blocks of lines and the workgroups that touch them."""
 
-    Parameters
-    ----------
-    start : (n_workgroups + 1,) int64
-        Workgroup ``w`` touches blocks ``block[start[w] : start[w + 1]]``.
-    block : (n_incidences,) int32
-    lines : (n_blocks,) int64
-        Lines of each block.
-    """
-
+    # (n_workgroups + 1,) int64: workgroup ``w`` touches blocks ``block[start[w] : start[w + 1]]``
     start: np.ndarray = field(repr=False)
-    block: np.ndarray = field(repr=False)
-    lines: np.ndarray = field(repr=False)
+    block: np.ndarray = field(repr=False)  # (n_incidences,) int32
+    lines: np.ndarray = field(repr=False)  # (n_blocks,) int64: lines of each block
 
     @property
     def n_workgroups(self) -> int:
@@ -62,7 +54,6 @@ class SharingGraph:
         ----------
         part : (n_workgroups,) int array
             Such as the XCD of each workgroup.
-        n_parts : int
         """
         return int(_misses(self.start, self.block, self.lines, part, np.zeros((self.n_blocks, n_parts), np.bool_)))
 
@@ -152,14 +143,6 @@ def _incidences(touches, block_of, latest, count, block):
 def sharing_graph(plan: Plan) -> SharingGraph:
     """Sharing graph of a plan's trace.
 
-    Parameters
-    ----------
-    plan : Plan
-
-    Returns
-    -------
-    SharingGraph
-
     Notes
     -----
     Lines, or the tiles of a trace whose tiles share no line, are grouped by a 64-bit hash of the set of workgroups that
@@ -248,26 +231,16 @@ def improve_partition(
 
     Parameters
     ----------
-    graph : SharingGraph
     part : (n_workgroups,) int array
         Part of each workgroup, 0 to ``n_parts`` - 1.
-    n_parts : int
-    seed : int
     heat : float [lines], optional
         First temperature of the annealing; by default a third of the mean weight of the blocks that
         workgroups share. 0 only descends.
-    swaps : int
-        Tried; by default `SWAPS_A_WORKGROUP` a workgroup, up to `MOST_SWAPS`.
 
     Returns
     -------
     part : (n_workgroups,) int64 array
         Its cost is at most that of ``part``.
-
-    Raises
-    ------
-    SearchError
-        If ``part`` does not fit the graph.
 
     Source: swaps as in Kernighan and Lin, Bell System Technical Journal 49, 1970; the cost is the connectivity of a
     hypergraph as in Catalyurek and Aykanat, IEEE TPDS 10(7), 1999.
@@ -301,11 +274,8 @@ def in_waves(graph: SharingGraph, workgroups: np.ndarray, slots: int, *, seed: i
 
     Parameters
     ----------
-    graph : SharingGraph
     workgroups : (n,) int array
         Of one XCD, in the order in which they run now.
-    slots : int
-        Workgroups that run at once.
 
     Returns
     -------

@@ -31,13 +31,7 @@ class Hurt:
 
 
 def read_sizes(text: str) -> list[int]:
-    """Read ``1024,2048`` or ``1024..16384 step 1024`` or ``powers 1024..16384``.
-
-    Raises
-    ------
-    LanguageError
-        With code ``parameter`` if it has another form, or no value, or too many.
-    """
+    """Read ``1024,2048`` or ``1024..16384 step 1024`` or ``powers 1024..16384``."""
     from swizzle_sim.search.templates.template import read_values  # noqa: PLC0415  (a cycle through the package otherwise)
 
     written = " ".join(text.split())
@@ -59,15 +53,7 @@ def size_points(
     *,
     compile: bool = False,
 ) -> list[dict[str, Any]]:
-    """Points of a sweep in which all sizes of ``over`` take the same value.
-
-    Raises
-    ------
-    UnknownName
-        If the kernel has no such size.
-    SearchError
-        If the kernel's sizes are fixed, or there are too many points.
-    """
+    """Points of a sweep in which all sizes of ``over`` take the same value."""
     for name in over:
         if name not in work.problem:
             raise UnknownName(f"size of kernel {work.name}", name, work.problem)
@@ -122,20 +108,7 @@ def point_of(
     *,
     compile: bool = False,
 ) -> dict[str, Any]:
-    """Point of a sweep, JSON-ready.
-
-    Parameters
-    ----------
-    work : Kernel
-    gpu : Gpu
-    swizzles : sequence of Swizzle
-        Next to the launch order.
-    replay : str
-    problem : mapping of str to int, optional
-        In place of the kernel's sizes.
-    compile : bool
-        Compile the kernel for the GPU as launched.
-    """
+    """Point of a sweep, JSON-ready."""
     return {
         "kernel": work.file or work.name,
         "is_file": bool(work.file),
@@ -148,21 +121,7 @@ def point_of(
 
 
 def evaluate(point: Mapping[str, Any], scored: Callable[[Scorer, Swizzle], Score] = Scorer.score) -> dict[str, Any]:
-    """Scores of a point, in any process.
-
-    Parameters
-    ----------
-    point : mapping
-        Of `point_of`.
-    scored : callable
-        How a swizzle is scored, such as with a compile of its own.
-
-    Returns
-    -------
-    row : dict
-        ``launched`` (the launch order) and ``swizzles``: the figures of `FIGURES` by name, or the reason for none;
-        ``error`` where the kernel or the GPU refuses the size.
-    """
+    """Scores of a point, in any process."""
     try:
         known = point["kernel"], point["is_file"], _text(point["problem"]), _text(point["gpu"]), point["replay"]
         scorer = _scorer(*known, point.get("compile", False))

@@ -76,13 +76,7 @@ def _keys(gpu: Gpu) -> list[str]:
 
 
 def read_changes(words: Sequence[str]) -> dict[str, list[Any]]:
-    """Read ``key=value[,value...]`` words, values such as ``8MiB``, ``16``, ``2.1`` or ``modulo``.
-
-    Raises
-    ------
-    SpecError
-        If a word has another form, or a key comes twice.
-    """
+    """Read ``key=value[,value...]`` words, values such as ``8MiB``, ``16``, ``2.1`` or ``modulo``."""
     changes: dict[str, list[Any]] = {}
     for word in words:
         key, equals, text = word.partition("=")

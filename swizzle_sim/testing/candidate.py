@@ -54,26 +54,7 @@ class Candidate(Protocol):
 
 
 class TextCandidate:
-    """A text of the language, with values for the names that the grid does not give.
-
-    Parameters
-    ----------
-    text : MappedText
-    sizes : mapping of str to int or str
-        Values of names that the text reads; a str is an expression of the language.
-    also : iterable of str
-        Names that may have a value though the text does not read them, as the launch or the kernel does.
-    prologue : Prologue, optional
-        That the text is of: where it returns at once in some workgroups and says how many tiles there are, the others
-        have to compute each tile once.
-
-    Raises
-    ------
-    LanguageError
-        If the text is outside the language.
-    UnknownName
-        If ``sizes`` gives a name that the text does not read.
-    """
+    """A text of the language, with values for the names that the grid does not give."""
 
     most_workgroups = 5_000_000  # about a second of the virtual machine
 
@@ -124,14 +105,7 @@ class TextCandidate:
     def counterexample(
         self, grid: Grid, num_xcds: int, sizes: Mapping[str, int], budget: Budget | None = None
     ) -> Counterexample | None:
-        """Counterexample where the text is no permutation of a grid; None if it is one.
-
-        Raises
-        ------
-        LanguageError
-            With code ``name`` if the grid lacks a name that it reads and no value is given, ``limit`` if the
-            budget is exhausted.
-        """
+        """Counterexample where the text is no permutation of a grid; None if it is one."""
         values = {**self.sizes, **sizes}
         try:
             if self._tiles:
@@ -198,13 +172,7 @@ def as_candidate(
 
 
 def load(target: Target) -> tuple[Candidate, Options]:
-    """Candidate of one target of a file, and its options.
-
-    Raises
-    ------
-    LanguageError, UnknownName
-        If it cannot be read; a plain Python function raises whatever importing its file raises.
-    """
+    """Candidate of one target of a file, and its options."""
     options = target.options
     if target.kind == "text":
         text = MappedText(target.text, target.name, str(target.path))

@@ -32,21 +32,7 @@ def launches_of_choices(
     most: int,
     holds: Callable[[Grid, int], bool],
 ) -> Iterator[Launch]:
-    """Yield launches with their XCD count and sizes.
-
-    Parameters
-    ----------
-    form : Form
-    kind : {"line", "tiles", "plane", "box"}
-    choices : sequence of mapping of str to int
-        Values of the sizes, one choice after the other.
-    counts : tuple of int
-        XCD counts.
-    most : int
-        Workgroups of all launches together.
-    holds : callable
-        Whether a launch is asked for.
-    """
+    """Yield launches with their XCD count and sizes."""
     share = most // len(choices)
     for k, choice in enumerate(choices):
         found = [one for one in with_xcds(grids(form, kind, tuple(choice.values())), counts) if holds(*one)]

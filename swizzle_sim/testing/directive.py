@@ -28,39 +28,18 @@ OFF, BEGIN, END = "off", "begin", "end"
 
 @dataclass(frozen=True)
 class Options:
-    """Where a swizzle has to hold, and what its names mean.
+    """Where a swizzle has to hold, and what its names mean."""
 
-    Parameters
-    ----------
-    grids : tuple of str
-        Grids such as ``"64x64"``; empty for small ones of all shapes.
-    xcds : tuple of int
-        XCD counts; empty for 1, 2, 3, 4, 6 and 8.
-    where : str
-        Condition of the language over the grid's counts; empty for always.
-    launch : str
-        Launch grid as an expression of sizes.
-    tiles : tuple of str
-        What each coordinate of the tile counts up to, where the launch does not tell.
-    answer : tuple of str
-        Names that hold the tile.
-    sizes : dict of str to (int, str or tuple of int)
-        Values of other names.
-    off : bool
-        Not to be checked.
-    guessed : str
-        Those of the sizes that were guessed, as a comment.
-    """
-
-    grids: tuple[str, ...] = ()
-    xcds: tuple[int, ...] = ()
-    where: str = ""
-    launch: str = ""
-    tiles: tuple[str, ...] = ()
-    answer: tuple[str, ...] = ()
+    grids: tuple[str, ...] = ()  # grids such as ``"64x64"``; empty for small ones of all shapes
+    xcds: tuple[int, ...] = ()  # XCD counts; empty for 1, 2, 3, 4, 6 and 8
+    where: str = ""  # condition of the language over the grid's counts; empty for always
+    launch: str = ""  # launch grid as an expression of sizes
+    tiles: tuple[str, ...] = ()  # what each coordinate of the tile counts up to, where the launch does not tell
+    answer: tuple[str, ...] = ()  # names that hold the tile
+    # dict of str to (int, str or tuple of int): values of other names
     sizes: dict[str, int | str | tuple[int, ...]] = field(default_factory=dict)
-    off: bool = False
-    guessed: str = ""
+    off: bool = False  # not to be checked
+    guessed: str = ""  # those of the sizes that were guessed, as a comment
 
     @property
     def single(self) -> dict[str, int | str]:
@@ -109,17 +88,6 @@ def read_directives(lines: Iterable[tuple[int, str]], filename: str) -> Options:
     ----------
     lines : iterable of (int, str)
         Numbered lines; those that are no such comment are passed over.
-    filename : str
-        For messages.
-
-    Returns
-    -------
-    Options
-
-    Raises
-    ------
-    OptionError
-        If a word is not ``key=value`` or a value is not of its kind.
     """
     options = Options()
     for number, line in lines:
@@ -130,13 +98,7 @@ def read_directives(lines: Iterable[tuple[int, str]], filename: str) -> Options:
 
 
 def options_of_words(words: Iterable[str], **given: str | int | None) -> Options:
-    """Options of a command line: sizes as ``NAME=VALUE``, and the keys of a comment.
-
-    Raises
-    ------
-    OptionError
-        If a word is not ``NAME=VALUE``.
-    """
+    """Options of a command line: sizes as ``NAME=VALUE``, and the keys of a comment."""
     options = Options()
     for word in words:
         key, _, value = word.partition("=")

@@ -27,20 +27,7 @@ _TRIED = 300  # launches that a condition is tried on before it is proved
 
 
 def explain(candidate: Candidate, outcome: Outcome, options: Options) -> list[str]:
-    """Lines about a remap that is refuted.
-
-    Parameters
-    ----------
-    candidate : Candidate
-    outcome : Outcome
-    options : Options
-
-    Returns
-    -------
-    lines : list of str
-        Conditions that are proved to suffice, the smallest problem that fails where its tiles are known, and the text
-        of a repair that is proved. Empty where nothing of it is known, or where the outcome is no refutation.
-    """
+    """Lines about a remap that is refuted."""
     form, given = provable_form(candidate, options), options
     if outcome.holds or form is None or not isinstance(candidate, TextCandidate):
         return []

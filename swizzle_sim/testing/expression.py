@@ -13,13 +13,7 @@ from xcd_model.errors import LanguageError, SizeError
 
 @cache
 def read_expression(text: str) -> Expr:
-    """Form of one integer expression.
-
-    Raises
-    ------
-    LanguageError
-        If it is outside the language, or more than one expression.
-    """
+    """Form of one integer expression."""
     body = parse_form(f"pid = ({text})", f"<{text.strip()}>").body
     if len(body) != 1 or not isinstance(body[0], Assign):
         raise LanguageError(f"{text!r} is not one expression", filename="<expression>", code="syntax")
@@ -53,15 +47,7 @@ def names_of(launch: str) -> tuple[str, ...]:
 
 
 def calculate(node: Expr, values: Mapping[str, int], text: str) -> int:
-    """Value of an expression, in Python's integers.
-
-    Raises
-    ------
-    LanguageError
-        With code ``name`` if a name has no value.
-    SizeError
-        If it divides by zero.
-    """
+    """Value of an expression, in Python's integers."""
     try:
         return int(evaluate(node, values))
     except ZeroDivisionError:

@@ -21,40 +21,20 @@ SUFFIXES = (*TEXTS, *SOURCES)  # of what is read in a folder
 
 @dataclass(frozen=True)
 class Target:
-    """One thing to check.
-
-    Parameters
-    ----------
-    path : Path
-    kind : {"text", "read", "function"}
-        A function is read in the text of its file, or, plain Python with a mark, called.
-    name : str
-        ``file`` or ``file::function``.
-    function : str
-        Empty for a text.
-    line : int
-        Where it begins, counted from 1.
-    text : str
-        Of a text.
-    marked : bool
-        Whether it has to hold: a text, or a function with a ``# swizzle:`` comment. A function without one is
-        checked if it can be, and skipped if not.
-    likely : bool
-        Whether it looks like a remap. What only takes an id apart is no loss where it cannot be read.
-    until : int
-        Last line of statements between ``# swizzle: begin`` and ``# swizzle: end``; 0 for a function.
-    options : Options
-    """
+    """One thing to check."""
 
     path: Path
-    kind: str
-    name: str
-    function: str = ""
-    line: int = 1
-    text: str = ""
+    kind: str  # A function is read in the text of its file, or, plain Python with a mark, called
+    name: str  # ``file`` or ``file::function``
+    function: str = ""  # empty for a text
+    line: int = 1  # where it begins, counted from 1
+    text: str = ""  # of a text
+    # whether it has to hold: a text, or a function with a ``# swizzle:`` comment. A function without one is checked if
+    # it can be, and skipped if not.
     marked: bool = True
+    # whether it looks like a remap. What only takes an id apart is no loss where it cannot be read.
     likely: bool = True
-    until: int = 0
+    until: int = 0  # last line of statements between ``# swizzle: begin`` and ``# swizzle: end``; 0 for a function
     options: Options = field(default_factory=Options)
 
     def imported(self) -> Callable[..., Any]:
@@ -72,15 +52,7 @@ class Target:
 
 
 def targets_of(path: Path, function: str = "") -> list[Target]:
-    """Return what there is to check in one file, in text order, or one function of it, whatever it looks like.
-
-    Raises
-    ------
-    LanguageError
-        If the file cannot be read, or is no text, Python or C.
-    OptionError
-        If a ``# swizzle:`` comment cannot be read.
-    """
+    """Return what there is to check in one file, in text order, or one function of it, whatever it looks like."""
     if path.suffix in SOURCES:
         return _of_source(path, function)
     try:

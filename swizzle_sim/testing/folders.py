@@ -23,24 +23,7 @@ Rules = tuple[tuple[Path, GitIgnoreSpec], ...]  # the last that says something a
 
 
 def files_under(paths: Iterable[Path], *, marked: bool = False, exclude: Iterable[str] = ()) -> list[Path]:
-    """Return files, and what is to be checked in folders, however deep.
-
-    Parameters
-    ----------
-    paths : iterable of Path
-        A file that is named itself is never left out. In a folder, files of `SUFFIXES` count, of ``.txt`` those that
-        assign a coordinate, of ``.py`` those that name an id.
-        A folder that cannot be listed is returned as if it were a file: reading it says why.
-    marked : bool
-        Leave out code without a ``# swizzle:`` comment, also files named themselves.
-    exclude : iterable of str
-        Patterns of ``.gitignore``, relative to each folder in ``paths``.
-
-    Raises
-    ------
-    OptionError
-        If ``exclude`` holds what is no pattern.
-    """
+    """Return files, and what is to be checked in folders, however deep."""
     try:
         excluded = GitIgnoreSpec.from_lines(exclude)
     except ValueError as error:

@@ -141,13 +141,7 @@ def _property(text: str) -> str:
 
 
 def write(option: str, path: Path, data: bytes) -> None:
-    """Write a file, its folder made where it is missing.
-
-    Raises
-    ------
-    RunError
-        If it cannot be written; names the option.
-    """
+    """Write a file, its folder made where it is missing."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)

@@ -27,22 +27,7 @@ _PROBES = 9  # workgroups at which a whole-array answer is compared with single 
 
 
 class FunctionCandidate:
-    """A function whose parameters are named after what they get.
-
-    Parameters
-    ----------
-    function : callable
-        Parameters: names of the grid (``pid``, ``num_pids``, ``num_xcds``, ``pid_m`` ...), ``grid`` for the launch as
-        a tuple, and ``sizes``. Answers the new ``pid``, or a tuple of coordinates.
-    sizes : mapping of str to int or str
-        Values of other parameters; a str is an expression of the language over the grid's counts, or a coordinate.
-    name : str, optional
-
-    Raises
-    ------
-    UnknownName
-        If ``sizes`` names no parameter.
-    """
+    """A function whose parameters are named after what they get."""
 
     most_workgroups = 150_000  # it may be called for each
     counted: tuple[str, Form] | None = None
@@ -67,14 +52,7 @@ class FunctionCandidate:
     def counterexample(
         self, grid: Grid, num_xcds: int, sizes: Mapping[str, int], budget: Budget | None = None
     ) -> Counterexample | None:
-        """Counterexample where the function is no permutation of a grid; None if it is one; in no budget.
-
-        Raises
-        ------
-        LanguageError
-            With code ``name`` if a parameter has no value, ``result`` if the answer is neither an integer nor as many
-            coordinates as the grid has.
-        """
+        """Counterexample where the function is no permutation of a grid; None if it is one; in no budget."""
         values = self._values(grid, num_xcds, sizes)
         answers = self._whole(values, grid) if self._arrays and grid.num_pids > _ONE_BY_ONE else None
         if answers is None:
@@ -185,13 +163,6 @@ def _coverage_counterexample(
     ----------
     columns : list of (name, (num_pids,) int array, stride, extent)
         Coordinates of the answer; the tile is the sum of ``value * stride``.
-    grid : Grid
-    num_xcds : int
-        For the message.
-
-    Returns
-    -------
-    Counterexample or None
     """
     inside = np.ones(grid.num_pids, bool)
     for _, values, _, extent in columns:

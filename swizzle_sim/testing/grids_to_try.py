@@ -58,13 +58,7 @@ def kind_of(form: Form) -> str:
 
 
 def as_grid(given: Any, kind: str) -> Grid:
-    """Grid of a caller's ``64``, ``(64, 32)``, ``"64x32"`` or `Grid`; two sides are tiles where the kind is.
-
-    Raises
-    ------
-    SizeError
-        If it is none of these.
-    """
+    """Grid of a caller's ``64``, ``(64, 32)``, ``"64x32"`` or `Grid`; two sides are tiles where the kind is."""
     if isinstance(given, Grid):
         return given
     if isinstance(given, str):
@@ -87,13 +81,7 @@ def each_size(options: Options) -> list[dict[str, int]]:
 
 
 def xcd_counts(form: Form, given: Iterable[int] | int | None) -> tuple[int, ...]:
-    """XCD counts to try: those given, or the usual ones; a single one for a candidate that reads none.
-
-    Raises
-    ------
-    SizeError
-        If one is below 1 or no integer.
-    """
+    """XCD counts to try: those given, or the usual ones; a single one for a candidate that reads none."""
     counts = (given,) if isinstance(given, int) else tuple(given) if given else XCDS
     for count in counts:
         if not isinstance(count, int) or count < 1:
@@ -123,24 +111,7 @@ def condition(where: Where) -> Callable[[Grid, int], bool]:
 def sized_launches(
     form: Form, launch: str, sizes: Mapping[str, Any], num_xcds: int = 1
 ) -> Iterator[tuple[Grid, dict[str, int]]]:
-    """Yield launches of a kernel over its sizes: whole tiles and ragged ones.
-
-    Parameters
-    ----------
-    form : Form
-        Of the candidate; its sizes are divided by what it reads.
-    launch : str
-        Sides joined by commas, each an expression of sizes; one side that is a product of two is tiles.
-    sizes : mapping of str to int or tuple of int
-        Values; several are tried each. A size without one varies.
-    num_xcds : int
-        Of a launch that is padded to a multiple of it.
-
-    Raises
-    ------
-    OptionError
-        If nothing varies and nothing is given, or the grid does not depend on a name in a known way.
-    """
+    """Yield launches of a kernel over its sizes: whole tiles and ragged ones."""
     sides = [read_expression(part) for part in split_sides(launch)]
     tiles = isinstance(sides[0], Binary) and sides[0].op == "*" and len(sides) == 1
     parts = [sides[0].left, sides[0].right] if tiles and isinstance(sides[0], Binary) else sides
@@ -188,13 +159,7 @@ def _product(counts: Iterable[int]) -> int:
 
 
 def need_launch(form: Form, sizes: Mapping[str, Any], launch: str, name: str) -> None:
-    """Refuse a candidate that reads a size to which nothing gives a value.
-
-    Raises
-    ------
-    OptionError
-        Names the size and the two ways to give it.
-    """
+    """Refuse a candidate that reads a size to which nothing gives a value."""
     known = {*sizes, *GRID_NAMES, *names_of(launch)}
     missing = [one for one in form.inputs if one not in known]
     if missing:

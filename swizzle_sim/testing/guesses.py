@@ -44,15 +44,6 @@ def guess(
 ) -> dict[str, int | str | tuple[int, ...]]:
     """Value of each name whose spelling tells one.
 
-    Parameters
-    ----------
-    names : iterable of str
-        Names that a candidate reads and nothing gives a value.
-    parameters : sequence of str
-        Of its function, in order.
-    takes_id : bool
-        Whether the function reads no program id: then its first parameter is the id, however it is spelled.
-
     Returns
     -------
     guessed : dict of str to (int, str or tuple of int)

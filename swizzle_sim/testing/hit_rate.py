@@ -87,15 +87,7 @@ def assert_hit_rate(
 
 
 def kernel_at(kernel: str | Path | Kernel, sizes: dict[str, int], gpu: Gpu) -> Kernel:
-    """Kernel of the suite, of a file or of a trace file, compiled for a GPU's architecture.
-
-    Raises
-    ------
-    OptionError
-        If sizes are given for a `Kernel`, which has its own.
-    SwizzleSimError
-        If there is no such kernel, or it cannot be captured.
-    """
+    """Kernel of the suite, of a file or of a trace file, compiled for a GPU's architecture."""
     if isinstance(kernel, Kernel):
         if sizes:
             raise OptionError(f"{', '.join(sizes)}: a Kernel has its own sizes; give its name or file for others")

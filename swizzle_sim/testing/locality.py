@@ -27,18 +27,10 @@ LOST = "hit-rate"
 
 @dataclass(frozen=True)
 class Declared:
-    """A ``Kernel(...)`` at the top level of a file.
-
-    Parameters
-    ----------
-    file : Path
-    name : str
-        Name that it is assigned to.
-    line : int
-    """
+    """A ``Kernel(...)`` at the top level of a file."""
 
     file: Path
-    name: str
+    name: str  # name that it is assigned to
     line: int
 
     @property
@@ -49,20 +41,11 @@ class Declared:
 
 @dataclass(frozen=True)
 class Rate:
-    """L2 hit rate of a declared kernel, as launched; or why there is none.
-
-    Parameters
-    ----------
-    problem : dict of str to int
-    l2_hit_rate : float or None
-        0 to 1, simulated.
-    error : str
-        Why there is no rate.
-    """
+    """L2 hit rate of a declared kernel, as launched; or why there is none."""
 
     problem: dict[str, int]
-    l2_hit_rate: float | None
-    error: str = ""
+    l2_hit_rate: float | None  # 0 to 1, simulated
+    error: str = ""  # why there is no rate
 
 
 Before = Callable[[Declared, Rate], Rate | None]
@@ -82,13 +65,7 @@ class How:
 
 
 def declared_in(paths: Sequence[Path], exclude: Sequence[str] = ()) -> list[Declared]:
-    """Return the kernels that files declare; the files are parsed, not run.
-
-    Raises
-    ------
-    LanguageError
-        If a path is missing or a file is no Python.
-    """
+    """Return the kernels that files declare; the files are parsed, not run."""
     missing = [path for path in paths if not is_there(path)]
     if missing:
         raise LanguageError("no such file or folder", filename=str(missing[0]), code="file")
@@ -108,15 +85,7 @@ def declared_in(paths: Sequence[Path], exclude: Sequence[str] = ()) -> list[Decl
 
 
 def declared_at(there: Revision, paths: Sequence[Path], exclude: Sequence[str] = ()) -> dict[str, Declared]:
-    """Return the kernels that another revision declares, by their key in this one.
-
-    Raises
-    ------
-    LanguageError
-        As `declared_in`.
-    RunError
-        If a path is outside of the checkout.
-    """
+    """Return the kernels that another revision declares, by their key in this one."""
     found: dict[str, Declared] = {}
     for path in paths:
         base = there.at(path)
@@ -175,19 +144,7 @@ def compare(
     named: str,
     tolerance_points: float,
 ) -> Iterator[tuple[CheckResult, dict[str, Any]]]:
-    """Yield a result for each kernel, and its rates for JSON.
-
-    Parameters
-    ----------
-    kernels : sequence of Declared
-    how : How
-    before : callable
-        ``before(kernel, now) -> Rate``, that of the other revision; None for a kernel that it has not.
-    named : str
-        The other revision, for messages; empty where there is none to compare with.
-    tolerance_points : float
-        Loss that passes, in percentage points.
-    """
+    """Yield a result for each kernel, and its rates for JSON."""
     for kernel in kernels:
         begin = time.perf_counter()
         now = rate_of(kernel, how)
@@ -233,13 +190,7 @@ def stored(rates: Sequence[dict[str, Any]], how: How) -> bytes:
 
 
 def read_stored(path: Path, how: How) -> dict[str, Rate]:
-    """Rates of such a file, by kernel.
-
-    Raises
-    ------
-    RunError
-        If it cannot be read, is no such file, or was made for another GPU, replay or version.
-    """
+    """Rates of such a file, by kernel."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         kernels = {

@@ -22,22 +22,7 @@ def padded_counterexample(
     sizes: Mapping[str, int],
     budget: Budget | None = None,
 ) -> Counterexample | None:
-    """Counterexample where the workgroups that do not return miss a tile or share one; None if they do not.
-
-    Parameters
-    ----------
-    tile : Swizzle
-        Its ``pid`` is the tile, -1 outside the tiles.
-    surplus : Swizzle
-        Its ``pid`` is 1 in a workgroup that returns.
-    tiles : sequence of str
-        Extents of the tile's coordinates, expressions of sizes and counts.
-    grid : Grid
-        Of the launch.
-    num_xcds : int
-    sizes : mapping of str to int
-    budget : Budget, optional
-    """
+    """Counterexample where the workgroups that do not return miss a tile or share one; None if they do not."""
     n_tiles = int(np.prod([value_of(side, grid, num_xcds, sizes) for side in tiles]))
     where = where_text(grid, num_xcds)
     returns, found = (run(one.program, grid, num_xcds, sizes, budget) for one in (surplus, tile))

@@ -26,14 +26,7 @@ _MOST_PLANES = 220  # of two sides, beside the small ones
 
 
 def periods(form: Form, sizes: tuple[int, ...] = ()) -> list[int]:
-    """Literals of a text and products of two and three, smallest first: where its behaviour can repeat.
-
-    Parameters
-    ----------
-    form : Form
-    sizes : tuple of int
-        Values of its sizes, which are as literals.
-    """
+    """Literals of a text and products of two and three, smallest first: where its behaviour can repeat."""
     single = sorted({value for value in (*literals(form.body), *sizes) if 2 <= value <= LARGEST})
     if sizes and form.reads_num_xcds:
         single = sorted({*single, 8})

@@ -18,30 +18,14 @@ _QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
 
 @dataclass(frozen=True)
 class Revision:
-    """Files of a revision.
+    """Files of a revision."""
 
-    Parameters
-    ----------
-    name : str
-        As typed.
-    root : Path
-        Its folder.
-    checkout : Path
-        Folder of the checkout.
-    """
-
-    name: str
-    root: Path
-    checkout: Path
+    name: str  # as typed
+    root: Path  # its folder
+    checkout: Path  # folder of the checkout
 
     def at(self, path: Path) -> Path:
-        """Where a file or folder of the checkout is in the revision.
-
-        Raises
-        ------
-        RunError
-            If it is outside of the checkout.
-        """
+        """Where a file or folder of the checkout is in the revision."""
         full = Path(os.path.abspath(path))
         if not full.is_relative_to(self.checkout):
             raise RunError(f"{path} is outside of the checkout {self.checkout}, of which {self.name} is a revision")
@@ -55,18 +39,7 @@ class Revision:
 
 @contextlib.contextmanager
 def revision(name: str) -> Iterator[Revision]:
-    """Check a revision out into a temporary folder, from which Python imports first while inside.
-
-    Parameters
-    ----------
-    name : str
-        Commit, branch or tag.
-
-    Raises
-    ------
-    RunError
-        If the working folder is in no checkout, or git knows no such revision.
-    """
+    """Check a revision out into a temporary folder, from which Python imports first while inside."""
     checkout = Path(os.path.abspath(_git("rev-parse", "--show-toplevel")))
     commit = _git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}", what=name)
     with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder:

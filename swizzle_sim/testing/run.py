@@ -24,40 +24,20 @@ _WORTH_PROCESSES = 24  # files; for fewer, starting processes takes longer than 
 
 @dataclass(frozen=True)
 class CheckResult:
-    """One thing checked.
+    """One thing checked."""
 
-    Parameters
-    ----------
-    file : str
-        As it was typed.
-    name : str
-        What was checked in it.
-    status : {"passed", "failed", "error", "skipped"}
-        ``error`` where it could not be read.
-    message : str
-    seconds : float
-    line : int
-        Where it begins in the file, 0 where it has no file.
-    code : str
-        Of the counter-example or the error.
-    advice : str
-        Comment to write above a function that is skipped, so that it is checked; empty where none is known.
-    guessed : str
-        What was supposed about names that nothing gives a value, as a comment would say it: ``GRID_MN=num_pids``.
-    verdict : {"proved", "tested", "refuted", ""}
-        Empty where nothing was tried.
-    """
-
-    file: str
-    name: str
-    status: str
+    file: str  # as it was typed
+    name: str  # what was checked in it
+    status: str  # ``error`` where it could not be read
     message: str
     seconds: float = 0.0
-    line: int = 0
-    code: str = ""
+    line: int = 0  # where it begins in the file, 0 where it has no file
+    code: str = ""  # of the counter-example or the error
+    # comment to write above a function that is skipped, so that it is checked; empty where none is known
     advice: str = ""
+    # what was supposed about names that nothing gives a value, as a comment would say it: ``GRID_MN=num_pids``
     guessed: str = ""
-    verdict: str = ""
+    verdict: str = ""  # empty where nothing was tried
 
     @property
     def report(self) -> str:
@@ -68,18 +48,7 @@ class CheckResult:
 def check_file(
     path: Path, over: Options | None = None, function: str = "", *, marked: bool = False
 ) -> Iterator[CheckResult]:
-    """Yield a result for everything in a file that is to be checked; nothing raises.
-
-    Parameters
-    ----------
-    path : Path
-    over : Options, optional
-        Options of the caller, which win over the file's own.
-    function : str
-        Only this function.
-    marked : bool
-        Only what a ``# swizzle-check`` comment marks, and texts.
-    """
+    """Yield a result for everything in a file that is to be checked; nothing raises."""
     try:
         targets = [one for one in targets_of(path, function) if not function or one.function == function]
         if function and not targets:
@@ -131,15 +100,6 @@ def check_files(
     ----------
     files : sequence of (Path, str)
         A file, and the function in it or empty for all.
-    over, marked
-        As of `check_file`.
-    jobs : int
-        Processes; 0 for one a core where there are many files.
-
-    Raises
-    ------
-    RunError
-        If a process dies, as a file that is imported may have it do.
     """
     processes = jobs or (_cores() if len(files) >= _WORTH_PROCESSES else 1)
     if processes == 1:
@@ -164,19 +124,7 @@ def _cores() -> int:
 
 
 def exit_status(results: Sequence[CheckResult], *, allow_skips: bool = False) -> int:
-    """Exit status of a check: what was not checked is no pass.
-
-    Parameters
-    ----------
-    results : sequence of CheckResult
-    allow_skips : bool
-        Pass though functions are skipped, or there is nothing to check.
-
-    Returns
-    -------
-    int
-        1 if something is refuted; else 2 if something could not be read, was skipped, or nothing was checked; else 0.
-    """
+    """Exit status of a check: what was not checked is no pass."""
     found = {one.status for one in results}
     if "failed" in found:
         return 1

@@ -30,23 +30,7 @@ STEPS_REFUTED = 300  # linear programs of the proof of the condition under which
 
 
 def settle(candidate: Candidate, outcome: Outcome, options: Options, where: Where = None) -> Outcome:
-    """Prove what the launches tried support, where a proof is found.
-
-    Parameters
-    ----------
-    candidate : Candidate
-        A plain Python function is not proved: it computes whatever Python does.
-    outcome : Outcome
-        Of the launches tried.
-    options : Options
-    where : str or callable, optional
-        In place of the options' own.
-
-    Returns
-    -------
-    outcome : Outcome
-        ``proved`` in place of ``tested``; of one that is refuted, whether its ``domain`` is proved.
-    """
+    """Prove what the launches tried support, where a proof is found."""
     form = provable_form(candidate, options)
     if form is None or callable(where):
         return outcome

@@ -189,22 +189,7 @@ class _Failed(Exception):
 
 
 def try_drawn(candidate: Candidate, options: Options, grids: Any, xcds: Any, where: Where) -> Outcome:
-    """Let hypothesis draw launches and shrink the first that fails.
-
-    Parameters
-    ----------
-    candidate : Candidate
-    options : Options
-    grids, xcds : SearchStrategy or iterable
-        At least one is a strategy.
-    where : str or callable or None
-
-    Returns
-    -------
-    Outcome
-        With the smallest failing launch met while shrinking. The draws depend on nothing but the arguments, and no
-        example database is written.
-    """
+    """Let hypothesis draw launches and shrink the first that fails."""
     need_launch(candidate.form, options.sizes, "", candidate.name)
     kind, holds = kind_of(candidate.form), condition(where or options.where)
     of_grids, of_xcds = _of_kind(grids, kind), _xcds(candidate, xcds)

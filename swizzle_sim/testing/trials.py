@@ -127,24 +127,7 @@ def try_points(candidate: Candidate, points: Iterable[Point]) -> Outcome:
 def points_of(
     candidate: Candidate, options: Options, grids: Iterable[Any] | None = None, where: Where = None
 ) -> Iterator[Point]:
-    """Yield the launches that options ask for, or small ones of every shape.
-
-    Parameters
-    ----------
-    candidate : Candidate
-    options : Options
-    grids : iterable, optional
-        In place of the options' own; see `as_grid`.
-    where : str or callable, optional
-        In place of the options' own.
-
-    Raises
-    ------
-    OptionError
-        If a size that the candidate reads has no value.
-    SizeError
-        If a grid or a count is none.
-    """
+    """Yield the launches that options ask for, or small ones of every shape."""
     form = candidate.form
     counts, holds = xcd_counts(form, options.xcds), condition(where or options.where)
     given = options.grids if grids is None else tuple(grids)

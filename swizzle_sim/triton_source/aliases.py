@@ -17,13 +17,7 @@ _STARRED = {
 
 
 class Aliases:
-    """Dotted name that each name of a file stands for.
-
-    Parameters
-    ----------
-    module : ast.Module
-        Its imports, and top-level assignments such as ``tl = triton.language``, say what names mean.
-    """
+    """Dotted name that each name of a file stands for."""
 
     def __init__(self, module: ast.Module):
         self.names: dict[str, str] = {}

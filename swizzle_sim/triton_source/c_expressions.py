@@ -33,13 +33,7 @@ _MADE = re.compile(r"^(make_(u?int|u?long|tuple|pair|coord)\w*|dim3|u?int[234]|t
 
 
 class Calls:
-    """Functions of a file, as far as calls of them need to know.
-
-    Parameters
-    ----------
-    templates : mapping of str to dict
-        Names of the numbers that each function's template takes.
-    """
+    """Functions of a file, as far as calls of them need to know."""
 
     def __init__(self, templates: Mapping[str, Mapping[str, Any]]):
         self.templates = templates

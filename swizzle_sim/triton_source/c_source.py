@@ -29,13 +29,7 @@ _MOST_BYTES = 4_000_000
 
 
 def tree_of_c(text: str, filename: str) -> ast.Module:
-    """Functions and constants of a file, as Python's syntax tree says them.
-
-    Raises
-    ------
-    LanguageError
-        With code ``limit`` if the file is too large to be one that people write, ``syntax`` if it has a null byte.
-    """
+    """Functions and constants of a file, as Python's syntax tree says them."""
     if len(text) > _MOST_BYTES:
         raise LanguageError(f"{len(text)} characters: no source that people write", filename=filename, code="limit")
     if "\0" in text:

@@ -12,15 +12,7 @@ _ON_DEVICE = ("__HIP_DEVICE_COMPILE__", "__CUDA_ARCH__", "__HIPCC__", "__CUDACC_
 
 
 class Statements:
-    """Reads the statements of one function.
-
-    Parameters
-    ----------
-    calls : Calls
-        Functions of the file.
-    outputs : tuple of str
-        Parameters through which this function hands out values: what it returns.
-    """
+    """Reads the statements of one function."""
 
     def __init__(self, calls: Calls, outputs: tuple[str, ...] = ()):
         self.calls, self.outputs = calls, outputs

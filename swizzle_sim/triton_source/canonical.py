@@ -97,17 +97,7 @@ def _called(call: ast.Call) -> str:
 
 
 class Canonical(ast.NodeTransformer):
-    """Respells a tree in place.
-
-    Parameters
-    ----------
-    aliases : Aliases
-        Of the file.
-    own : str
-        Class whose method it is: ``self.size`` is the name ``size``.
-    taken : frozenset of str
-        Names that hold something else: ``self.size`` is ``own_size`` beside a ``size`` of the function.
-    """
+    """Respells a tree in place."""
 
     def __init__(self, aliases: Aliases, own: str = "", taken: frozenset[str] = frozenset()):
         self.aliases, self.own, self.taken = aliases, own, taken

@@ -15,17 +15,7 @@ _OF_ROWS, _OF_COLUMNS = "of_rows", "of_columns"
 
 
 def two_quotients(function: ast.FunctionDef, body: list[ast.stmt], fields: Collection[str] = ()) -> str:
-    """Product of the two ``cdiv`` of four parameters that statements hold; empty where they are others, or more.
-
-    Parameters
-    ----------
-    function : ast.FunctionDef
-        Whose parameters the sizes are.
-    body : list of ast.stmt
-        Of it, with helpers put in place.
-    fields : collection of str
-        Of its object, which are as parameters.
-    """
+    """Product of the two ``cdiv`` of four parameters that statements hold; empty where they are others, or more."""
     counts = list(_definitions(function, body, fields).quotients())
     names = {name for one in counts for name in loaded(one)} - {"tl"}
     if len(counts) != 2 or len(names) != 4:
@@ -36,20 +26,7 @@ def two_quotients(function: ast.FunctionDef, body: list[ast.stmt], fields: Colle
 def in_grid_counts(
     function: ast.FunctionDef, body: list[ast.stmt], launch: str, fields: Collection[str] = ()
 ) -> list[ast.stmt]:
-    """Statements that read ``num_pid_m`` and ``num_pid_n`` where they worked out the factors of a launch.
-
-    Parameters
-    ----------
-    function, body, fields
-        As for `two_quotients`.
-    launch : str
-        Product of the counts of rows and columns of tiles, in parameters.
-
-    Returns
-    -------
-    list of ast.stmt
-        Empty where the launch is no product of two, or a size is read for anything else.
-    """
+    """Statements that read ``num_pid_m`` and ``num_pid_n`` where they worked out the factors of a launch."""
     product = ast.parse(launch, mode="eval").body if launch else None
     if not (isinstance(product, ast.BinOp) and isinstance(product.op, ast.Mult)):
         return []

@@ -44,14 +44,7 @@ def assigned_once(function: ast.FunctionDef) -> dict[str, ast.expr]:
 
 
 class Definitions:
-    """What the local names of a function mean in its parameters, where they are assigned once.
-
-    Parameters
-    ----------
-    function : ast.FunctionDef
-    fields : iterable of str
-        Names of fields of its object, which mean themselves as parameters do.
-    """
+    """What the local names of a function mean in its parameters, where they are assigned once."""
 
     def __init__(self, function: ast.FunctionDef, fields: Iterable[str] = ()):
         self.parameters = [*(one.arg for one in parameters_of(function)), *fields]

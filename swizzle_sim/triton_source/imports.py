@@ -21,12 +21,7 @@ _BEFORE_PARENTHESIS = re.compile(r"\b(\w+)\s*\(")
 
 
 class Imports:
-    """What the imported names of one file stand for.
-
-    Parameters
-    ----------
-    source : SourceFile
-    """
+    """What the imported names of one file stand for."""
 
     _files: ClassVar[dict[Path, SourceFile | None]] = {}  # read in this process
     _known: ClassVar[WeakKeyDictionary[SourceFile, Imports]] = WeakKeyDictionary()

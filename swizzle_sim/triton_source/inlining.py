@@ -14,15 +14,7 @@ _MOST_CALLS = 50  # inlined in one prologue; a recursion ends here
 
 
 class Inliner:
-    """Puts the bodies of called functions in front of the statements that call them.
-
-    Parameters
-    ----------
-    functions : mapping of str to ast.FunctionDef
-        Those of the file, by name.
-    filename : str
-        For messages.
-    """
+    """Puts the bodies of called functions in front of the statements that call them."""
 
     def __init__(self, functions: Mapping[str, ast.FunctionDef], filename: str):
         self.functions, self.filename = functions, filename
@@ -33,13 +25,7 @@ class Inliner:
         return [out for stmt in body for out in self._statement(stmt)]
 
     def returned(self, function: ast.FunctionDef) -> tuple[list[ast.stmt], list[str]]:
-        """Statements that a function's answer depends on, and the names that hold it.
-
-        Raises
-        ------
-        LanguageError
-            If a ``return`` stands inside a loop, a path has none, or paths return different numbers of values.
-        """
+        """Statements that a function's answer depends on, and the names that hold it."""
         body, count = self._tail(function.body, function)
         names = [f"returned_{k}" for k in range(count)]
         return slice_of(body, set(names))[0], names
@@ -195,20 +181,7 @@ def loaded(node: ast.AST | None) -> set[str]:
 
 
 def slice_of(body: Iterable[ast.stmt], needed: set[str]) -> tuple[list[ast.stmt], set[str]]:
-    """Return the statements that the needed names depend on, and the names that these need from before.
-
-    Parameters
-    ----------
-    body : iterable of ast.stmt
-    needed : set of str
-        Names wanted after the last statement.
-
-    Returns
-    -------
-    statements : list of ast.stmt
-        In text order; of an ``if`` or ``for`` only the statements that matter.
-    needed : set of str
-    """
+    """Return the statements that the needed names depend on, and the names that these need from before."""
     found: list[ast.stmt] = []
     for stmt in reversed(list(body)):
         if not stored(stmt) & needed:

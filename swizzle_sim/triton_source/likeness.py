@@ -34,21 +34,7 @@ MAY_HOLD_A_REMAP = re.compile(rf"{'|'.join(_ID_CALLS)}|swizzle|\b({_IDS})\s*[,:)
 
 
 def likeness(source: SourceFile, name: str, depth: int = 3) -> str:
-    """What a function of a file is, by its form and names.
-
-    Parameters
-    ----------
-    source : SourceFile
-    name : str
-        Of the function.
-    depth : int
-        Calls that are followed, into other files too.
-
-    Returns
-    -------
-    str
-        ``remap``; ``decode``, where it takes an id apart into coordinates; empty for anything else.
-    """
+    """What a function of a file is, by its form and names."""
     function = source.function(name)
     body = [stmt for stmt in function.body if not isinstance(stmt, ast.FunctionDef | ast.ClassDef)]
     returned = [one.value for stmt in body for one in ast.walk(stmt) if isinstance(one, ast.Return) and one.value]

@@ -20,12 +20,6 @@ def unrolled(body: list[ast.stmt], answers: Sequence[str]) -> tuple[list[ast.stm
 
     A loop counts that starts at what comes from ``tl.program_id``, goes on in steps that are no literal, and assigns
     the tile; any other kernel is returned as it is.
-
-    Returns
-    -------
-    body : list of ast.stmt
-    stop : ast.expr or None
-        What the loop's index stays below; None where there is no such loop.
     """
     for k, stmt in enumerate(body):
         found = _over_tiles(stmt, body[:k])

@@ -14,28 +14,14 @@ from xcd_model.errors import LanguageError
 
 @dataclass(frozen=True)
 class MappedText:
-    """A text, and where its lines came from.
+    """A text, and where its lines came from."""
 
-    Parameters
-    ----------
-    text : str
-        In the language.
-    name, filename : str
-        What reports and errors call it.
-    lines : tuple of int
-        For each line of ``text`` its line in the file; empty where they are the same.
-    origin : tuple of str
-        Lines of the file, for the caret.
-    answers : tuple of str
-        The names that hold the tile in the file, where it is a kernel.
-    """
-
-    text: str
-    name: str
+    text: str  # in the language
+    name: str  # what reports and errors call it
     filename: str
-    lines: tuple[int, ...] = ()
-    origin: tuple[str, ...] = ()
-    answers: tuple[str, ...] = ()
+    lines: tuple[int, ...] = ()  # for each line of ``text`` its line in the file; empty where they are the same
+    origin: tuple[str, ...] = ()  # lines of the file, for the caret
+    answers: tuple[str, ...] = ()  # the names that hold the tile in the file, where it is a kernel
 
     def with_values(self, sizes: Mapping[str, int | str]) -> MappedText:
         """Put assignments in front for values that are expressions, or that stand for a name of the grid."""

@@ -22,61 +22,30 @@ FLOAT_WORDS = ("eps", "scale", "alpha", "beta", "prob", "slope", "factor")
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter.
-
-    Parameters
-    ----------
-    name : str
-    kind : {"pointer", "stride", "size", "float", "constexpr"}
-    default : str or None
-        Its text.
-    role : {"in", "out", "inout"}
-        Of a pointer.
-    is_index : bool
-        Of a pointer, whether values loaded from it reach an address.
-    """
+    """One parameter."""
 
     name: str
     kind: str
-    default: str | None = None
-    role: str = "in"
-    is_index: bool = False
+    default: str | None = None  # its text
+    role: str = "in"  # of a pointer
+    is_index: bool = False  # of a pointer, whether values loaded from it reach an address
 
 
 @dataclass(frozen=True)
 class FunctionFacts:
-    """Facts of one Triton function.
-
-    Parameters
-    ----------
-    function : str
-    parameters : list of Parameter
-    axes : int
-        Axes of the launch whose program ids it reads, at least 1.
-    divisions : list of str
-        Its calls of ``cdiv``.
-    decided : set of str
-        Constants that its autotuner and heuristics give, as far as they are written out at the function.
-    is_tuned : bool
-        Whether it has an autotuner.
-    """
+    """Facts of one Triton function."""
 
     function: str
     parameters: list[Parameter]
-    axes: int
-    divisions: list[str]
+    axes: int  # axes of the launch whose program ids it reads, at least 1
+    divisions: list[str]  # its calls of ``cdiv``
+    # constants that its autotuner and heuristics give, as far as they are written out at the function
     decided: set[str] = field(default_factory=set)
-    is_tuned: bool = False
+    is_tuned: bool = False  # whether it has an autotuner
 
 
 def facts_of(source: SourceFile, name: str) -> FunctionFacts:
-    """Read the facts of one Triton function of a file.
-
-    Raises
-    ------
-    LanguageError
-        If the file has no such function.
-    """
+    """Read the facts of one Triton function of a file."""
     function = source.kernel(name)
     uses = _Uses(source.aliases, function, source.named)
     defaults = {one: ast.unparse(value) for one, value in defaults_of(function).items()}
@@ -117,15 +86,7 @@ def _parameter(argument: ast.arg, default: str | None, uses: _Uses) -> Parameter
 
 
 class _Uses:
-    """Parameters that a function reads memory at, writes memory at, and whose loaded values reach an address.
-
-    Parameters
-    ----------
-    aliases : Aliases
-    function : ast.FunctionDef
-    helpers : mapping of str to ast.FunctionDef
-        Functions of the file: what one of them does with its parameters is done with what it is handed.
-    """
+    """Parameters that a function reads memory at, writes memory at, and whose loaded values reach an address."""
 
     def __init__(self, aliases: Aliases, function: ast.FunctionDef, helpers: Mapping[str, ast.FunctionDef]):
         self.aliases = aliases

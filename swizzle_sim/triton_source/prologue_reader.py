@@ -68,16 +68,7 @@ _SURPLUS = "no_tile"  # 1 in a workgroup that returns before it has a tile
 
 
 class PrologueReader:
-    """Reads the prologue of one function of a file.
-
-    Parameters
-    ----------
-    source : SourceFile
-    name : str
-        Of the function.
-    given : frozenset of str
-        Names that the caller gives a value.
-    """
+    """Reads the prologue of one function of a file."""
 
     def __init__(self, source: SourceFile, name: str, given: frozenset[str] = frozenset()):
         self.source, self.given, self.name = source, given, name

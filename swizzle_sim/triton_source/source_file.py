@@ -24,20 +24,11 @@ _LONGEST_SHOWN = 200
 
 @dataclass(frozen=True, eq=False)
 class ProgramId:
-    """One call of ``tl.program_id``.
-
-    Parameters
-    ----------
-    call : ast.Call
-    axis : int or None
-        None where it is no integer literal.
-    function : str
-        Function of the file that it stands in.
-    """
+    """One call of ``tl.program_id``."""
 
     call: ast.Call
-    axis: int | None
-    function: str
+    axis: int | None  # none where it is no integer literal
+    function: str  # function of the file that it stands in
 
     @property
     def line(self) -> int:
@@ -47,19 +38,11 @@ class ProgramId:
 
 @dataclass(frozen=True, eq=False)
 class SourceFile:
-    """One file.
-
-    Parameters
-    ----------
-    filename : str
-    text : str
-    tree : ast.Module
-        Of Python, or what C says in Python.
-    """
+    """One file."""
 
     filename: str
     text: str
-    tree: ast.Module
+    tree: ast.Module  # of Python, or what C says in Python
 
     @property
     def in_c(self) -> bool:
@@ -156,26 +139,14 @@ class SourceFile:
         return {name: value for name, value in found.items() if name not in twice}
 
     def function(self, name: str) -> ast.FunctionDef:
-        """Return any function by name, ``Class.method`` and ``outer.inner`` too.
-
-        Raises
-        ------
-        LanguageError
-            If there is none; lists those of the file.
-        """
+        """Return any function by name, ``Class.method`` and ``outer.inner`` too."""
         if name not in self.every_function:
             there = ", ".join(self.every_function) or "none"
             raise LanguageError(f"no function {name}; there is {there}", filename=self.filename, code="file")
         return self.every_function[name]
 
     def kernel(self, name: str) -> ast.FunctionDef:
-        """Return a Triton function by name.
-
-        Raises
-        ------
-        LanguageError
-            If there is none; lists those of the file.
-        """
+        """Return a Triton function by name."""
         if name not in self.kernels:
             there = ", ".join(self.kernels) or "none"
             raise LanguageError(
@@ -260,13 +231,7 @@ class SourceFile:
 
 
 def read_source(path: str | Path) -> SourceFile:
-    """Parse a file.
-
-    Raises
-    ------
-    LanguageError
-        With code ``file`` if it cannot be read, ``syntax`` if it is no Python.
-    """
+    """Parse a file."""
     try:
         data = Path(path).read_bytes()
     except OSError as error:
@@ -275,13 +240,7 @@ def read_source(path: str | Path) -> SourceFile:
 
 
 def parse_source(data: bytes, filename: str) -> SourceFile:
-    """Parse the bytes of a file, in the encoding that it declares.
-
-    Raises
-    ------
-    LanguageError
-        With code ``file`` if it is no text, ``syntax`` if it is no Python.
-    """
+    """Parse the bytes of a file, in the encoding that it declares."""
     try:
         if Path(filename).suffix in SOURCES[1:]:
             from swizzle_sim.triton_source.c_source import tree_of_c  # noqa: PLC0415 - few need its parser

@@ -17,19 +17,7 @@ Values = Mapping[str, object]
 
 
 class TileAxes:
-    """Counts of tiles in one Triton function.
-
-    Parameters
-    ----------
-    source : SourceFile
-    name : str
-        Of the function.
-
-    Raises
-    ------
-    LanguageError
-        If the file has no such function.
-    """
+    """Counts of tiles in one Triton function."""
 
     def __init__(self, source: SourceFile, name: str):
         self.function = source.kernel(name)

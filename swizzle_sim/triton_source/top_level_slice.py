@@ -15,14 +15,7 @@ KeepsDecorator = Callable[[ast.FunctionDef], list[ast.expr]]
 
 
 class TopLevelSlice:
-    """What each statement at a file's top level binds and reads.
-
-    Parameters
-    ----------
-    tree : ast.Module
-    decorators : callable
-        ``decorators(function)``: those of its decorators that run.
-    """
+    """What each statement at a file's top level binds and reads."""
 
     def __init__(self, tree: ast.Module, decorators: KeepsDecorator):
         self.decorators = decorators
@@ -44,15 +37,7 @@ class TopLevelSlice:
                     self.leaves.append(_Leaf(stmt, _bound(stmt), now | tests, later))
 
     def of(self, wanted: Iterable[str], line: int = LAST) -> tuple[list[ast.stmt], set[str]]:
-        """Statements that names need, in text order, and all the names that these read.
-
-        Parameters
-        ----------
-        wanted : iterable of str
-        line : int
-            Where they are read: what binds them further down does not count. What a function's body reads counts
-            wherever it is bound, since it is called later.
-        """
+        """Statements that names need, in text order, and all the names that these read."""
         todo, seen, kept = [(name, line) for name in wanted], set(), set()
         while todo:
             name, until = todo.pop()
@@ -95,14 +80,7 @@ class _Leaf(NamedTuple):
 
 
 def reads_of(node: ast.AST, skipped: Collection[int] = ()) -> tuple[set[str], set[str]]:
-    """Names that a tree reads at once, and those that it reads in the bodies of its functions.
-
-    Parameters
-    ----------
-    node : ast.AST
-    skipped : collection of int
-        Identities of nodes that are left out.
-    """
+    """Names that a tree reads at once, and those that it reads in the bodies of its functions."""
     now: set[str] = set()
     later: set[str] = set()
     bodies: list[ast.AST] = []

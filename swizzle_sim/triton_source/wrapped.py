@@ -11,32 +11,15 @@ from swizzle_sim.triton_source.aliases import Aliases
 
 @dataclass(frozen=True)
 class Wrapped:
-    """What an assignment makes of a function.
+    """What an assignment makes of a function."""
 
-    Parameters
-    ----------
-    function : str
-        The function inside.
-    around : tuple of ast.Call
-        Calls that give its wrappers, outermost first, without that of ``triton.jit``.
-    is_jitted : bool
-        Whether the assignment jits it, and no decorator does.
-    """
-
-    function: str
-    around: tuple[ast.Call, ...]
-    is_jitted: bool
+    function: str  # the function inside
+    around: tuple[ast.Call, ...]  # calls that give its wrappers, outermost first, without that of ``triton.jit``
+    is_jitted: bool  # whether the assignment jits it, and no decorator does
 
 
 def wrapped(constants: Mapping[str, ast.expr], aliases: Aliases) -> dict[str, Wrapped]:
-    """Kernels that assignments make, by their name.
-
-    Parameters
-    ----------
-    constants : mapping of str to ast.expr
-        Values assigned at the top level, see `SourceFile.constants`.
-    aliases : Aliases
-    """
+    """Kernels that assignments make, by their name."""
     found = {}
     for name, value in constants.items():
         around: list[ast.Call] = []

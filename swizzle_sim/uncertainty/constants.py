@@ -36,31 +36,16 @@ RATE_ENDS = ("latency_ns", "bytes_per_cycle", "bandwidth_gbps")
 
 @dataclass(frozen=True, kw_only=True)
 class Constant:
-    """One constant and its plausible range.
+    """One constant and its plausible range."""
 
-    Parameters
-    ----------
-    key : str
-        Dotted key of the GPU's description, or ``workgroups_per_cu``, ``instructions_in_flight`` or ``jitter_ns``.
-    status : str
-        Of the fact, such as ``fitted``; ``run`` for a constant that is no fact of the GPU.
-    value : float, bool or str
-        In use.
-    low, high : float or None
-        Ends of the range, in the unit of the key; None where there are ``choices``.
-    choices : tuple
-        Alternatives to the value in use.
-    reason : str
-        Why the range is plausible.
-    """
-
+    # dotted key of the GPU's description, or ``workgroups_per_cu``, ``instructions_in_flight`` or ``jitter_ns``
     key: str
-    status: str
-    value: Setting
-    low: float | None = None
+    status: str  # of the fact, such as ``fitted``; ``run`` for a constant that is no fact of the GPU
+    value: Setting  # in use
+    low: float | None = None  # ends of the range, in the unit of the key; None where there are ``choices``
     high: float | None = None
-    choices: tuple[Setting, ...] = ()
-    reason: str
+    choices: tuple[Setting, ...] = ()  # alternatives to the value in use
+    reason: str  # why the range is plausible
 
     def at(self, share: float) -> Setting:
         """Setting at a fraction of the range, in [0, 1); choices and the value in use have equal parts of it."""
@@ -94,16 +79,8 @@ def constants_of(gpu: Gpu, resources: Resources, *, jitter_ns: float = 0.0) -> l
 
     Parameters
     ----------
-    gpu : Gpu
-        Its facts say which range is taken; a value without a fact counts as assumed.
-    resources : Resources
-        Of one workgroup of the kernel.
     jitter_ns : float [ns]
         In use.
-
-    Returns
-    -------
-    constants : list of Constant
     """
     run = {"instructions_in_flight": resources.instructions_in_flight, "jitter_ns": jitter_ns}
     found: dict[str, Constant] = {}
@@ -218,17 +195,6 @@ def one_at_a_time(constants: Sequence[Constant]) -> Iterator[tuple[str, dict[str
 
 def latin_hypercube_settings(constants: Sequence[Constant], draws: int, seed: int) -> list[dict[str, Setting]]:
     """Settings of all constants together, from a seeded Latin hypercube.
-
-    Parameters
-    ----------
-    constants : sequence of Constant
-    draws : int
-    seed : int
-
-    Returns
-    -------
-    settings : list of dict
-        The range of every constant is cut into ``draws`` equal parts, with one draw from each part.
 
     Source: McKay, Beckman and Conover, Technometrics 21(2), 1979 (Latin hypercube sampling).
     """

@@ -35,14 +35,7 @@ MACHINE = Path(xcd_model.__file__).parent
 
 
 def perturbed(scorer: Scorer, settings: Settings) -> Scorer:
-    """Scorer of the same kernel under other constants; it shares the trace, so the line size must stay.
-
-    Parameters
-    ----------
-    scorer : Scorer
-    settings : mapping of str to number, bool or str
-        By key of `Constant`; ``seed`` is of the timed replay: speeds of workgroups, and jitter.
-    """
+    """Scorer of the same kernel under other constants; it shares the trace, so the line size must stay."""
     trace, resources = scorer.trace, scorer.kernel.resources
     in_flight = int(settings.get("instructions_in_flight", resources.instructions_in_flight))
     kernel = replace(
@@ -63,13 +56,7 @@ def perturbed(scorer: Scorer, settings: Settings) -> Scorer:
 
 
 def perturbed_gpu(gpu: Gpu, settings: Settings) -> Gpu:
-    """GPU under those settings that are its own; other keys are ignored.
-
-    Raises
-    ------
-    SpecError
-        If a value breaks a rule of the description.
-    """
+    """GPU under those settings that are its own; other keys are ignored."""
     whole: dict[str, Any] = {}
     parts: dict[str, dict[str, Any]] = {}
     for key, value in settings.items():
@@ -89,13 +76,7 @@ def perturbed_gpu(gpu: Gpu, settings: Settings) -> Gpu:
 
 
 def with_constants(part: Any, values: Mapping[str, Any]) -> Any:
-    """Part of a GPU with other constants; of one that has a range, another value in it.
-
-    Raises
-    ------
-    SpecError
-        If a value breaks a rule of the part.
-    """
+    """Part of a GPU with other constants; of one that has a range, another value in it."""
     changed = dict(values)
     for name, value in values.items():
         known = getattr(part, name)
@@ -156,7 +137,6 @@ class ReplayCache:
 
     Parameters
     ----------
-    scorer : Scorer
     order : (num_pids,) int array
 
     Notes

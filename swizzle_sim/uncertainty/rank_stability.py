@@ -21,19 +21,11 @@ FIGURES = {"l2_hit_rate": "l2_hit_rate", "time": "time_us", "hbm_bytes": "hbm_by
 
 @dataclass(frozen=True)
 class Finalist:
-    """A candidate of the ranking.
-
-    Parameters
-    ----------
-    name : str
-    order : (num_pids,) int array
-        Its permutation.
-    score : Score or None
-        By the scorer of the search, whose constants are those in use; where one has none, all are replayed with those.
-    """
+    """A candidate of the ranking."""
 
     name: str
-    order: np.ndarray
+    order: np.ndarray  # (num_pids,) int array: its permutation
+    # by the scorer of the search, whose constants are those in use; where one has none, all are replayed with those
     score: Score | None = None
 
 
@@ -47,25 +39,6 @@ def compare_finalists(
     on_replay: OnReplay | None = None,
 ) -> dict[str, Any]:
     """Compare the best candidate with each of the others under other constants: JSON-ready.
-
-    Parameters
-    ----------
-    finalists : sequence of Finalist
-        At least one, best first.
-    of : str
-        Objective, a key of `FIGURES`.
-    draws : int, optional
-        Points of a Latin hypercube over the constants that the objective depends on; by default `DRAWS`, and fewer of
-        a kernel whose replays would need more than `LOOKUPS`.
-    on_replay : callable, optional
-        ``on_replay(done, total)`` in sets of constants.
-
-    Returns
-    -------
-    found : dict
-        ``draws``, the keys of the ``constants`` drawn, ``of``, and ``pairs``: names, the ``value`` by which the better
-        is ahead with the constants in use (of a rate the difference, of anything else the logarithm of the ratio),
-        ``low`` and ``high`` over all draws, and whether it is ahead in every draw (``apart``).
 
     Notes
     -----

@@ -29,23 +29,13 @@ PAIRED = ("l2_hit_rate", "hbm_bytes", "speedup")
 
 @dataclass(frozen=True, kw_only=True)
 class Span:
-    """Range of one figure over all draws, and the constant that alone moves it most.
+    """Range of one figure over all draws, and the constant that alone moves it most."""
 
-    Parameters
-    ----------
-    value, low, high : float or None
-        None where the figure does not exist.
-    moved_by : str
-        Key of the constant whose ends move it furthest; empty if none moves it.
-    moved_low, moved_high : float or None
-        Lowest and highest with that constant alone changed, the value in use included.
-    """
-
-    value: float | None
+    value: float | None  # none where the figure does not exist
     low: float | None
     high: float | None
-    moved_by: str = ""
-    moved_low: float | None = None
+    moved_by: str = ""  # key of the constant whose ends move it furthest; empty if none moves it
+    moved_low: float | None = None  # lowest and highest with that constant alone changed, the value in use included
     moved_high: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
@@ -55,36 +45,18 @@ class Span:
 
 @dataclass(frozen=True, kw_only=True)
 class Uncertainty:
-    """Ranges of one candidate's figures over the plausible values of the constants.
+    """Ranges of one candidate's figures over the plausible values of the constants."""
 
-    Parameters
-    ----------
-    constants : tuple of Constant
-        Those varied.
-    held : mapping of str to str
-        Assumed or measured facts that were not varied, with the reason.
-    draws, seed : int
-        Of the Latin hypercube; each constant is also drawn alone at each end.
-    replays : int
-        Made now, without those that were cached.
-    baseline, candidate, difference : mapping of str to Span
-        By quantity of `QUANTITIES`; ``difference`` by quantity of `PAIRED`.
-    ahead : tuple of int
-        Draws in which the candidate's L2 hit rate is above the launch order's, and all draws.
-    effects : mapping of str to list
-        By constant: its settings, each with the figures of both orders.
-    """
-
-    constants: tuple[Constant, ...]
-    held: Mapping[str, str]
-    draws: int
+    constants: tuple[Constant, ...]  # those varied
+    held: Mapping[str, str]  # assumed or measured facts that were not varied, with the reason
+    draws: int  # of the Latin hypercube; each constant is also drawn alone at each end
     seed: int
-    replays: int
-    baseline: Mapping[str, Span]
+    replays: int  # made now, without those that were cached
+    baseline: Mapping[str, Span]  # by quantity of `QUANTITIES`; ``difference`` by quantity of `PAIRED`
     candidate: Mapping[str, Span]
     difference: Mapping[str, Span]
-    ahead: tuple[int, int]
-    effects: Mapping[str, list[dict[str, Any]]]
+    ahead: tuple[int, int]  # draws in which the candidate's L2 hit rate is above the launch order's, and all draws
+    effects: Mapping[str, list[dict[str, Any]]]  # by constant: its settings, each with the figures of both orders
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""
@@ -116,26 +88,7 @@ def uncertainty(
 
     Parameters
     ----------
-    scorer : Scorer
-        With the constants in use.
     order : (num_pids,) int array
-    draws : int
-        Points of the Latin hypercube, at least 2.
-    seed : int
-        Of the hypercube and of the timed replays in it.
-    threads : int, optional
-        Draws at a time; by default one a core.
-    on_replay : callable, optional
-        Called as ``on_replay(done, all)`` after each draw.
-
-    Returns
-    -------
-    Uncertainty
-
-    Raises
-    ------
-    ReplayError
-        If there are fewer than 2 draws.
 
     Notes
     -----
@@ -195,16 +148,7 @@ def _ratio(over: float | None, under: float | None) -> float | None:
 
 
 def span_of(name: str, figures: Sequence[Figures], keys: Sequence[str]) -> Span:
-    """Span of one quantity.
-
-    Parameters
-    ----------
-    name : str
-    figures : sequence
-        With the constants in use, then one for each of ``keys``, then the draws of all together.
-    keys : sequence of str
-        The constant that each one-at-a-time draw changes.
-    """
+    """Span of one quantity."""
     values = [one[name] for one in figures]
     known = [value for value in values if value is not None]
     nominal = values[0]

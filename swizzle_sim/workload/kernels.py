@@ -129,13 +129,7 @@ class Kernel:
 
 
 def check_sizes(name: str, sizes: Mapping[str, int], switches: Iterable[str] = ()) -> None:
-    """Refuse sizes that are no positive 32-bit integers, and switches that are neither 0 nor 1.
-
-    Raises
-    ------
-    SizeError
-        Names the size, its value and the rule.
-    """
+    """Refuse sizes that are no positive 32-bit integers, and switches that are neither 0 nor 1."""
     for size, value in sizes.items():
         if size in switches:
             if value not in (0, 1):

@@ -37,12 +37,7 @@ ROLES = ("in", "out", "inout")
 
 
 class SizesAt(dict[str, int]):
-    """Problem sizes of a kernel at one of its other grids, and the integers that its parameters are there.
-
-    Parameters
-    ----------
-    sizes, parameters : mapping of str to int
-    """
+    """Problem sizes of a kernel at one of its other grids, and the integers that its parameters are there."""
 
     def __init__(self, sizes: Mapping[str, int], parameters: Mapping[str, int]):
         super().__init__(sizes)

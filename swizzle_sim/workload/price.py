@@ -9,46 +9,29 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class CodeFigures:
-    """Figures of one kernel's code for one architecture.
+    """Figures of one kernel's code for one architecture."""
 
-    Parameters
-    ----------
-    arch, triton : str
-        Architecture, such as ``"gfx942"`` or ``"sm_90a"``, and the version of the compiler.
-    sgprs : int
-        Scalar registers that the code uses; 0 on NVIDIA.
-    lds_bytes : int [bytes]
-        LDS or shared memory of a workgroup, with what the system reserves of it.
-    loads : sequence of (int, int)
-        Global loads in the code: bytes a lane (0 for a tile by NVIDIA's TMA), and how many, widest first.
-    instructions_before_loop : int
-        Instructions before the first loop, on NVIDIA before the first with loads or products; of all the code where
-        there is none.
-    instructions_in_curves : int
-        Of those the ones in loops of their own, such as over the levels of a curve; NVIDIA only.
-    instructions_in_flight : int
-        Tensor instructions in flight, see `xcd_model.Resources`; assumed by `swizzle_sim.capture.occupancy_code`.
-    code_bytes : int [bytes]
-        Length of the code, of the functions that it calls too.
-    step_instructions, after_products, past_l1 : int, bool and bool
-        Of the main loop, see `xcd_model.Resources`; 0 and false on AMD, where they were not measured.
-    step_cycles, ahead_cycles, burst_loads, burst_cycles, busy_cycles : int
-        Of a pipelined loop and of one that is not, see `xcd_model.Resources`; 0 where the architecture is none of
-        `swizzle_sim.capture.occupancy_waves.TIMED`.
-    """
-
-    arch: str
+    arch: str  # architecture, such as ``"gfx942"`` or ``"sm_90a"``, and the version of the compiler
     triton: str
-    sgprs: int
-    lds_bytes: int
+    sgprs: int  # scalar registers that the code uses; 0 on NVIDIA
+    lds_bytes: int  # [bytes]: LDS or shared memory of a workgroup, with what the system reserves of it
+    # sequence of (int, int): global loads in the code: bytes a lane (0 for a tile by NVIDIA's TMA), and how many,
+    # widest first
     loads: Sequence[tuple[int, int]]
+    # instructions before the first loop, on NVIDIA before the first with loads or products; of all the code where there
+    # is none
     instructions_before_loop: int
+    # of those the ones in loops of their own, such as over the levels of a curve; NVIDIA only
     instructions_in_curves: int = 0
+    # tensor instructions in flight, see `xcd_model.Resources`; assumed by `swizzle_sim.capture.occupancy_code`
     instructions_in_flight: int
-    code_bytes: int
+    code_bytes: int  # [bytes]: length of the code, of the functions that it calls too
+    # of the main loop, see `xcd_model.Resources`; 0 and false on AMD, where they were not measured
     step_instructions: int = 0
     after_products: bool = False
     past_l1: bool = False
+    # of a pipelined loop and of one that is not, see `xcd_model.Resources`; 0 where the architecture is none of
+    # `swizzle_sim.capture.occupancy_waves.TIMED`
     step_cycles: int = 0
     ahead_cycles: int = 0
     burst_loads: int = 0
@@ -58,24 +41,12 @@ class CodeFigures:
 
 @dataclass(frozen=True, kw_only=True)
 class CompiledKernel(CodeFigures):
-    """One kernel compiled for one GPU, with workgroups a CU (AMD) or an SM (NVIDIA).
+    """One kernel compiled for one GPU, with workgroups a CU (AMD) or an SM (NVIDIA)."""
 
-    Parameters
-    ----------
-    registers : int
-        Allocated: VGPRs a lane, accumulation registers among them, or registers a thread.
-    agprs : int
-        Accumulation registers that the code uses; 0 on NVIDIA.
-    spills : int
-        Registers that did not fit (AMD), or spilled words of 4 bytes a thread (NVIDIA).
-    workgroups_per_cu : int
-        Workgroups that fit a CU or an SM by all of these.
-    """
-
-    registers: int
-    agprs: int
-    spills: int
-    workgroups_per_cu: int
+    registers: int  # allocated: VGPRs a lane, accumulation registers among them, or registers a thread
+    agprs: int  # accumulation registers that the code uses; 0 on NVIDIA
+    spills: int  # registers that did not fit (AMD), or spilled words of 4 bytes a thread (NVIDIA)
+    workgroups_per_cu: int  # workgroups that fit a CU or an SM by all of these
 
     def executed_before_loop(self, levels: int) -> int:
         """Instructions that a wave executes before the loop, its own loops turning once a level."""
@@ -94,24 +65,14 @@ class CompiledKernel(CodeFigures):
 
 @dataclass(frozen=True, kw_only=True)
 class RemapPrice:
-    """A kernel compiled as launched and as rewritten.
-
-    Parameters
-    ----------
-    before, after : CompiledKernel
-    emission : str
-        How the remapping is spelled in the rewritten kernel, see `swizzle_sim.rewrite.guard`.
-    offer : mapping of str to int
-        Compile options that give lost workgroups back, ``maxnreg`` or ``waves_per_eu``; empty for none.
-    offered : CompiledKernel, optional
-        The rewritten kernel compiled with them.
-    """
+    """A kernel compiled as launched and as rewritten."""
 
     before: CompiledKernel
     after: CompiledKernel
-    emission: str = "general"
+    emission: str = "general"  # how the remapping is spelled in the rewritten kernel, see `swizzle_sim.rewrite.guard`
+    # compile options that give lost workgroups back, ``maxnreg`` or ``waves_per_eu``; empty for none
     offer: Mapping[str, int] = field(default_factory=dict)
-    offered: CompiledKernel | None = None
+    offered: CompiledKernel | None = None  # the rewritten kernel compiled with them
 
     @property
     def launched(self) -> CompiledKernel:

@@ -24,28 +24,15 @@ MAX_SAMPLES = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Touches:
-    """Touches of sampled lines in order of issue, one XCD after the other.
+    """Touches of sampled lines in order of issue, one XCD after the other."""
 
-    Parameters
-    ----------
-    line : (n,) int64
-        Number of the line among the sampled ones, below ``n_lines``.
-    at : (n,) int64
-        Position in the schedule's sequence.
-    xcd : (n,) int64
-    distance : (n,) int64
-        Other sampled lines that the XCD touched since it touched this one; -1 at its first touch.
-    n_lines : int
-    one_in : int
-        Lines that a sampled one stands for.
-    """
-
-    line: np.ndarray = field(repr=False)
-    at: np.ndarray = field(repr=False)
-    xcd: np.ndarray = field(repr=False)
+    line: np.ndarray = field(repr=False)  # (n,) int64: number of the line among the sampled ones, below ``n_lines``
+    at: np.ndarray = field(repr=False)  # (n,) int64: position in the schedule's sequence
+    xcd: np.ndarray = field(repr=False)  # (n,) int64
+    # (n,) int64: other sampled lines that the XCD touched since it touched this one; -1 at its first touch
     distance: np.ndarray = field(repr=False)
     n_lines: int
-    one_in: int
+    one_in: int  # lines that a sampled one stands for
 
     def misses(self, plan: Plan) -> np.ndarray:
         """(n,) bool: whether a touch misses an L2 of the plan's GPU."""

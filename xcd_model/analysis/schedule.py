@@ -14,30 +14,19 @@ from xcd_model.replay.plan import Plan
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """Issue order of every XCD in lockstep, one XCD's part after the other.
+    """Issue order of every XCD in lockstep, one XCD's part after the other."""
 
-    Parameters
-    ----------
-    sequence, owner : (n_instructions,) int32
-        Instruction and workgroup in order of issue.
-    ends : (n_xcds,) int64
-        Where each XCD's part ends.
-    born, died : (n_workgroups,) int32
-        Position in ``sequence`` of a workgroup's first and last instruction.
-    begin, end : (n_workgroups,) int32 [turns]
-        Turn of its first instruction, and the turn after its last; 0 for a workgroup that touches nothing.
-    xcd : (n_workgroups,) int32
-        XCD that runs it; -1 for one that touches nothing.
-    """
-
-    sequence: np.ndarray = field(repr=False)
+    sequence: np.ndarray = field(repr=False)  # (n_instructions,) int32: instruction and workgroup in order of issue
     owner: np.ndarray = field(repr=False)
-    ends: np.ndarray = field(repr=False)
+    ends: np.ndarray = field(repr=False)  # (n_xcds,) int64: where each XCD's part ends
+    # (n_workgroups,) int32: position in ``sequence`` of a workgroup's first and last instruction
     born: np.ndarray = field(repr=False)
     died: np.ndarray = field(repr=False)
+    # (n_workgroups,) int32 [turns]: turn of its first instruction, and the turn after its last; 0 for a workgroup that
+    # touches nothing
     begin: np.ndarray = field(repr=False)
     end: np.ndarray = field(repr=False)
-    xcd: np.ndarray = field(repr=False)
+    xcd: np.ndarray = field(repr=False)  # (n_workgroups,) int32: XCD that runs it; -1 for one that touches nothing
 
     @property
     def turns(self) -> int:

@@ -35,19 +35,10 @@ NEVER_TOUCHED = (1 << PIECES_BITS) - 1
 
 @dataclass(frozen=True, eq=False)
 class CapacityCurve:
-    """L2 hit rates of a kernel under one order, by size of the L2.
+    """L2 hit rates of a kernel under one order, by size of the L2."""
 
-    Parameters
-    ----------
-    sets : tuple of int
-        Numbers of sets, rising.
-    l2_hit_rate : (n_sets, depth) float64
-        Column ``w - 1`` is the rate with ``w`` ways, in requests, cold.
-    line_bytes : int
-    requests : int
-    """
-
-    sets: tuple[int, ...]
+    sets: tuple[int, ...]  # numbers of sets, rising
+    # (n_sets, depth) float64: column ``w - 1`` is the rate with ``w`` ways, in requests, cold
     l2_hit_rate: np.ndarray = field(repr=False)
     line_bytes: int
     requests: int
@@ -58,29 +49,14 @@ class CapacityCurve:
 
 
 class Stacks(NamedTuple):
-    """Recency stacks of every set of every configuration, of one XCD.
+    """Recency stacks of every set of every configuration, of one XCD."""
 
-    Parameters
-    ----------
-    numbers : (n_configs, 3) int64
-        Sets, mask and shift of each, as `xcd_model.spec.caches.Index`.
-    hash : (n_configs, n_tags) int64
-        And its hash; zeros for none.
-    place : (n_configs,) int64
-        Where its stacks begin.
-    depth : int
-    words : int64
-        Line + 1 and `_deepest` of its pieces, by recency.
-    found : (n_configs, depth + 1) int64
-        Pieces wanted by depth, the last for misses; summed over XCDs.
-    """
-
-    numbers: np.ndarray
-    hash: np.ndarray
-    place: np.ndarray
+    numbers: np.ndarray  # (n_configs, 3) int64: sets, mask and shift of each, as `xcd_model.spec.caches.Index`
+    hash: np.ndarray  # (n_configs, n_tags) int64: and its hash; zeros for none
+    place: np.ndarray  # (n_configs,) int64: where its stacks begin
     depth: int
-    words: np.ndarray
-    found: np.ndarray
+    words: np.ndarray  # line + 1 and `_deepest` of its pieces, by recency
+    found: np.ndarray  # (n_configs, depth + 1) int64: pieces wanted by depth, the last for misses; summed over XCDs
 
 
 @njit(inline="always")

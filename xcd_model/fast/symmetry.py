@@ -47,24 +47,13 @@ from xcd_model.trace.trace import Trace
 
 @by_reference
 class TileL1(NamedTuple):
-    """State of all L1s of a GPU by tile, numbered ``xcd * cus + cu``.
+    """State of all L1s of a GPU by tile, numbered ``xcd * cus + cu``."""
 
-    Parameters
-    ----------
-    resident : (n,) int64
-        Tiles of each L1.
-    tiles : (n, depth) int32
-        Their numbers.
-    distance : (n, depth, sets) int32
-        Over the number of ways where the L1 has no line of the tile in that set.
-    filler : (n, depth, sets) int32
-        Instruction that filled those lines.
-    """
-
-    resident: np.ndarray
-    tiles: np.ndarray
+    resident: np.ndarray  # (n,) int64: tiles of each L1
+    tiles: np.ndarray  # (n, depth) int32: their numbers
+    # (n, depth, sets) int32: over the number of ways where the L1 has no line of the tile in that set
     distance: np.ndarray
-    filler: np.ndarray
+    filler: np.ndarray  # (n, depth, sets) int32: instruction that filled those lines
 
 
 def empty_tile_l1(machine: Machine) -> TileL1:
@@ -196,18 +185,10 @@ WORTHWHILE = 0.5  # classes a set, above which the plain replay is as good
 
 @dataclass(frozen=True, eq=False)
 class Classes:
-    """Classes of L2 sets.
+    """Classes of L2 sets."""
 
-    Parameters
-    ----------
-    representative : (l2_sets,) bool
-        The one set of each class that is simulated.
-    set_weight : (l2_sets,) int64
-        Sets that each representative stands for; 0 elsewhere.
-    n_classes : int
-    """
-
-    representative: np.ndarray = field(repr=False)
+    representative: np.ndarray = field(repr=False)  # (l2_sets,) bool: the one set of each class that is simulated
+    # (l2_sets,) int64: sets that each representative stands for; 0 elsewhere
     set_weight: np.ndarray = field(repr=False)
     n_classes: int
 

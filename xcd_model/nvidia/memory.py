@@ -114,24 +114,13 @@ def _look_up_partitions(n, words, filler, inputs, access, scratch, arrival, in_t
 
 @by_reference
 class Hbm(NamedTuple):
-    """Open rows of the HBM, and what it served lately.
+    """Open rows of the HBM, and what it served lately."""
 
-    Parameters
-    ----------
-    open : (banks,) int64
-        Row that each bank has open, -1 for none; without banks no rows are modelled.
-    block_lines : int
-        The interleave.
-    span, blocks : int
-        In blocks: of a span, and of a row.
-    recent : (5,) int64
-        The microsecond that is under way, busy and writing [fs] in the one before it, and in it.
-    """
-
-    open: np.ndarray
-    block_lines: int
-    span: int
+    open: np.ndarray  # (banks,) int64: row that each bank has open, -1 for none; without banks no rows are modelled
+    block_lines: int  # the interleave
+    span: int  # in blocks: of a span, and of a row
     blocks: int
+    # (5,) int64: the microsecond that is under way, busy and writing [fs] in the one before it, and in it
     recent: np.ndarray
 
 

@@ -71,17 +71,11 @@ def times_under(times: Any, trace: Trace, order: np.ndarray, gpu: Gpu, running: 
 
 
 class Window(NamedTuple):
-    """Workgroups that run at once.
+    """Workgroups that run at once."""
 
-    Parameters
-    ----------
-    n : int
-        Workgroups, in the order in which they are dispatched.
-    instruction, of, tile : (n_loads,) int array
-        Each load's instruction, the workgroup of the window that issues it, ascending, and the tile that it loads.
-    """
-
-    n: int
+    n: int  # workgroups, in the order in which they are dispatched
+    # (n_loads,) int array: each load's instruction, the workgroup of the window that issues it, ascending, and the tile
+    # that it loads
     instruction: np.ndarray
     of: np.ndarray
     tile: np.ndarray

@@ -61,23 +61,14 @@ ONE = np.uint64(1)
 
 @by_reference
 class EventQueue(NamedTuple):
-    """Events of slots and CUs.
+    """Events of slots and CUs."""
 
-    Parameters
-    ----------
-    slot_time, slot_rank : (n_cus, slots a CU) int64 [fs]
-        When each slot of a CU can issue or take up a workgroup, and who is first of events at one time. What is changed
-        counts from `_settle` on.
-    computes : (n_cus,) int64 [fs]
-        When each CU can compute, of clusters; else `NEVER`.
-    time, rank : (2 `CUS`,) int64
-        First event by node; node 0 has none, node 1 the first of all.
-    """
-
+    # (n_cus, slots a CU) int64 [fs]: when each slot of a CU can issue or take up a workgroup, and who is first of
+    # events at one time. What is changed counts from `_settle` on.
     slot_time: np.ndarray
     slot_rank: np.ndarray
-    computes: np.ndarray
-    time: np.ndarray
+    computes: np.ndarray  # (n_cus,) int64 [fs]: when each CU can compute, of clusters; else `NEVER`
+    time: np.ndarray  # first event by node; node 0 has none, node 1 the first of all
     rank: np.ndarray
 
 
@@ -132,24 +123,14 @@ HEAD, ENTRIES, REQUESTS = range(3)  # of ``ReadQueue.state``
 
 @by_reference
 class ReadQueue(NamedTuple):
-    """Reads under way from each CU, a ring of loads in the order they were issued.
+    """Reads under way from each CU, a ring of loads in the order they were issued."""
 
-    Parameters
-    ----------
-    limit : int
-        Requests at which a CU issues no further load; 0 for no bound.
-    back : (n_xcds * cus, limit) int64 [fs]
-        When each load is back. Every load under way has a request at least, so a ring of ``limit`` never fills.
-    requests : (n_xcds * cus, limit) int64
-        Requests of each load.
-    state : (n_xcds * cus, 3) int64
-        First load of the ring, number of loads, and their requests together.
-    """
-
-    limit: int
+    limit: int  # requests at which a CU issues no further load; 0 for no bound
+    # (n_xcds * cus, limit) int64 [fs]: when each load is back. Every load under way has a request at least, so a ring
+    # of ``limit`` never fills.
     back: np.ndarray
-    requests: np.ndarray
-    state: np.ndarray
+    requests: np.ndarray  # (n_xcds * cus, limit) int64: requests of each load
+    state: np.ndarray  # (n_xcds * cus, 3) int64: first load of the ring, number of loads, and their requests together
 
 
 def read_queue(limit: int | None, n_cus: int) -> ReadQueue:

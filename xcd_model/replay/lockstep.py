@@ -98,28 +98,15 @@ def queue_of(machine: Machine, turns: int, most_lines: int) -> Queue:
 
 @by_reference
 class LockstepState(NamedTuple):
-    """What changes during a lockstep replay.
-
-    Parameters
-    ----------
-    slots : Slots
-    l1 : L1
-    l2 : (n_xcds, words) uint32
-        See `xcd_model.replay.plan.l2_words`.
-    queue : Queue
-    timeline : (n_bins, n_xcds, n_columns) int64
-    totals : (n_tensors, n_xcds, n_columns) int64
-    finish : (n_xcds, cus_per_xcd) int64 [turns]
-        After the last instruction of each CU.
-    """
+    """What changes during a lockstep replay."""
 
     slots: Slots
     l1: L1
-    l2: np.ndarray
+    l2: np.ndarray  # (n_xcds, words) uint32: see `xcd_model.replay.plan.l2_words`
     queue: Queue
-    timeline: np.ndarray
-    totals: np.ndarray
-    finish: np.ndarray
+    timeline: np.ndarray  # (n_bins, n_xcds, n_columns) int64
+    totals: np.ndarray  # (n_tensors, n_xcds, n_columns) int64
+    finish: np.ndarray  # (n_xcds, cus_per_xcd) int64 [turns]: after the last instruction of each CU
 
 
 @inlined

@@ -277,21 +277,13 @@ def prepare(
 
 @dataclass(frozen=True, eq=False)
 class Caches:
-    """L2s and the Infinity Cache of one GPU; replays change them in place.
-
-    Parameters
-    ----------
-    gpu : Gpu
-    l2 : (n_xcds, words) uint32, see `l2_words`
-    mall : (sets * ways,) uint32, or a bit for each line
-    mall_keeps : frozenset of (int, int)
-        Spans of lines that the Infinity Cache has room for and of which ``mall`` has bits
-        (`xcd_model.cache.packed`); empty where it has words.
-    """
+    """L2s and the Infinity Cache of one GPU; replays change them in place."""
 
     gpu: Gpu
-    l2: np.ndarray = field(repr=False)
-    mall: np.ndarray = field(repr=False)
+    l2: np.ndarray = field(repr=False)  # (n_xcds, words) uint32, see `l2_words`
+    mall: np.ndarray = field(repr=False)  # (sets * ways,) uint32, or a bit for each line
+    # frozenset of (int, int): spans of lines that the Infinity Cache has room for and of which ``mall`` has bits
+    # (`xcd_model.cache.packed`); empty where it has words
     mall_keeps: frozenset[tuple[int, int]] = field(repr=False)
 
     def begin(self, plan: Plan, *, workgroups_per_cu: int) -> Machine:

@@ -40,25 +40,13 @@ PIECES = np.uint32(1 << FILL_BITS)
 
 @by_reference
 class LineL1(NamedTuple):
-    """State of all L1s of a GPU by line, numbered ``xcd * cus + cu``; empty where they are not replayed by line.
+    """State of all L1s of a GPU by line, numbered ``xcd * cus + cu``; empty where they are not replayed by line."""
 
-    Parameters
-    ----------
-    words : (n, sets * ways) uint32
-        ``(tag + 1) << 2 | valid``, with the pieces that the L2 gave.
-    filler : (n, sets * ways) int32
-        Instruction that filled the line.
-    older, newer : (n, sets * ways) int16
-        Neighbours of each way in the ring of its set.
-    newest : (n, sets) int64
-        Way that was touched last.
-    """
-
-    words: np.ndarray
-    filler: np.ndarray
-    older: np.ndarray
+    words: np.ndarray  # (n, sets * ways) uint32: ``(tag + 1) << 2 | valid``, with the pieces that the L2 gave
+    filler: np.ndarray  # (n, sets * ways) int32: instruction that filled the line
+    older: np.ndarray  # (n, sets * ways) int16: neighbours of each way in the ring of its set
     newer: np.ndarray
-    newest: np.ndarray
+    newest: np.ndarray  # (n, sets) int64: way that was touched last
 
 
 def empty_line_l1(machine: Machine) -> LineL1:
@@ -137,37 +125,20 @@ def empty_l1(machine: Machine, *, n_instructions: int = 0) -> L1:
 
 @by_reference
 class Scratch(NamedTuple):
-    """Arrays of `CHUNK` + 1 for the lines that reach the L2, and counts that one thread adds up.
+    """Arrays of `CHUNK` + 1 for the lines that reach the L2, and counts that one thread adds up."""
 
-    Parameters
-    ----------
-    line, marks : (size,) int64, uint8
-        Lines, and what is wanted and stored of each (`xcd_model.cache.locate`).
-    requests : (size,) uint8
-        Read requests that each line takes; empty but for a partitioned L2.
-    cache_set, row, word : (size,) uint64
-        Where each line lies in the L2, see `xcd_model.cache.locate._locate_all`.
-    miss_index : (2 * size,) uint64
-        Places in the chunk of the lines that missed; twice as long, since inserting a copy in a partition of the L2
-        can evict a second line.
-    victim : (2 * size,) int64
-        What the look-up returned for each of them.
-    remote_hits : (1,) int64
-        Read requests that the remote partition of the L2 served.
-    hits_under_miss : (1,) int64
-        Lines that a read found in the L2 while their fill was under way.
-    """
-
-    line: np.ndarray
+    line: np.ndarray  # (size,) int64, uint8: lines, and what is wanted and stored of each (`xcd_model.cache.locate`)
     marks: np.ndarray
-    requests: np.ndarray
-    cache_set: np.ndarray
+    requests: np.ndarray  # (size,) uint8: read requests that each line takes; empty but for a partitioned L2
+    cache_set: np.ndarray  # (size,) uint64: where each line lies in the L2, see `xcd_model.cache.locate._locate_all`
     row: np.ndarray
     word: np.ndarray
+    # (2 * size,) uint64: places in the chunk of the lines that missed; twice as long, since inserting a copy in a
+    # partition of the L2 can evict a second line
     miss_index: np.ndarray
-    victim: np.ndarray
-    remote_hits: np.ndarray
-    hits_under_miss: np.ndarray
+    victim: np.ndarray  # (2 * size,) int64: what the look-up returned for each of them
+    remote_hits: np.ndarray  # (1,) int64: read requests that the remote partition of the L2 served
+    hits_under_miss: np.ndarray  # (1,) int64: lines that a read found in the L2 while their fill was under way
 
 
 def scratch_of(machine: Machine) -> Scratch:

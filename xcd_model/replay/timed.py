@@ -66,55 +66,33 @@ class TimedInputs(NamedTuple):
 
 @by_reference
 class TimedState(NamedTuple):
-    """What changes during a timed replay; times are int64 [fs].
+    """What changes during a timed replay; times are int64 [fs]."""
 
-    Parameters
-    ----------
-    words, filler : (n_xcds, `xcd_model.replay.plan.l2_words`)
-        Of the L2s: lines, and the instruction that sent each; ``n_instructions`` marks what an earlier launch left.
-    arrival : (n_instructions + 1,)
-        When an instruction's fills were in the L2; the last, 0, is that of an earlier launch.
-    mall : (words,) uint32
-    l1 : L1
-    slots : Slots
-    seats : Seats
-    free : (n_xcds, 2)
-        When L2 port and fabric are free.
-    shared : (3,)
-        When Infinity Cache and HBM are free, and the time that row activations took so far.
-    hbm : Hbm
-        What only an NVIDIA GPU's memory remembers.
-    port, cu, fill, scalar : (n_xcds * cus,)
-        When L1 port, arithmetic, the way in from the L2 and scalar unit of each CU are free.
-    ring, arrive : (n_slots, in_flight)
-        Of each slot: when its latest instructions were computed, and when their data was there.
-    computed, issued : (n_slots,)
-        Instructions of its workgroup so far.
-    there : (n_xcds * cus, slots a CU)
-        When the data is there of the next instruction that a CU can compute for each of its slots; `NEVER` for none.
-    events : EventQueue
-    reads : ReadQueue
-    scratch : Scratch
-    """
-
+    # (n_xcds, `xcd_model.replay.plan.l2_words`): of the L2s: lines, and the instruction that sent each;
+    # ``n_instructions`` marks what an earlier launch left
     words: np.ndarray
     filler: np.ndarray
+    # (n_instructions + 1,): when an instruction's fills were in the L2; the last, 0, is that of an earlier launch
     arrival: np.ndarray
-    mall: np.ndarray
+    mall: np.ndarray  # (words,) uint32
     l1: L1
     slots: Slots
     seats: Seats
-    free: np.ndarray
-    shared: np.ndarray
-    hbm: Hbm
+    free: np.ndarray  # (n_xcds, 2): when L2 port and fabric are free
+    shared: np.ndarray  # (3,): when Infinity Cache and HBM are free, and the time that row activations took so far
+    hbm: Hbm  # what only an NVIDIA GPU's memory remembers
+    # (n_xcds * cus,): when L1 port, arithmetic, the way in from the L2 and scalar unit of each CU are free
     port: np.ndarray
     cu: np.ndarray
     fill: np.ndarray
     scalar: np.ndarray
+    # (n_slots, in_flight): of each slot: when its latest instructions were computed, and when their data was there
     ring: np.ndarray
     arrive: np.ndarray
-    computed: np.ndarray
+    computed: np.ndarray  # (n_slots,): instructions of its workgroup so far
     issued: np.ndarray
+    # (n_xcds * cus, slots a CU): when the data is there of the next instruction that a CU can compute for each of its
+    # slots; `NEVER` for none
     there: np.ndarray
     events: EventQueue
     reads: ReadQueue

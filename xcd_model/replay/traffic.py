@@ -242,12 +242,6 @@ def instruction_fetches(gpu: Gpu, resources: Resources, n_workgroups: int, clust
     ones. Of a large launch that is nothing; of a launch of 64 small workgroups it is a third of the L2's hits. The
     fetches are added to a replay's counts afterwards: code takes next to no room in an L2.
 
-    Returns
-    -------
-    counts : (n_xcds, len(COLUMNS)) int64
-        As reads. All instruction caches of an XCD fetch the same lines, so only the first of them misses the L2;
-        only the misses of the first XCD get past the Infinity Cache.
-
     Source: ROCm Compute Profiler documentation, "L2 cache": it serves requests of the L1 instruction caches.
     """
     counts = np.zeros((gpu.xcds, len(COLUMNS)), np.int64)

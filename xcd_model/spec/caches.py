@@ -272,21 +272,12 @@ class Cache:
 
 @dataclass(frozen=True, kw_only=True)
 class InstructionCache:
-    """The instruction cache of one or more CUs; every launch starts with it empty.
-
-    Parameters
-    ----------
-    size_bytes, line_bytes : int
-    cus : int
-        CUs that share one cache.
-    prefetch_lines : int
-        Lines prefetched beyond the last instruction, also past the end of the code.
-    """
+    """The instruction cache of one or more CUs; every launch starts with it empty."""
 
     size_bytes: int
     line_bytes: int
-    cus: int
-    prefetch_lines: int
+    cus: int  # CUs that share one cache
+    prefetch_lines: int  # lines prefetched beyond the last instruction, also past the end of the code
 
     def __post_init__(self):
         check_types(self)

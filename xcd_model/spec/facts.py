@@ -21,15 +21,9 @@ _EXPECTED = {"int": "a whole number", "float": "a finite number", "str": "a stri
 
 @dataclass(frozen=True, kw_only=True)
 class Range:
-    """A number that is known only to lie between two others, with the one in between to use.
+    """A number that is known only to lie between two others, with the one in between to use."""
 
-    Parameters
-    ----------
-    low, value, high : float
-        More than 0, in rising order; equal is allowed.
-    """
-
-    low: float
+    low: float  # more than 0, in rising order; equal is allowed
     value: float
     high: float
 
@@ -45,28 +39,17 @@ class Range:
 
 @dataclass(frozen=True, kw_only=True)
 class Fact:
-    """One value of a description, with how it is known and where from.
-
-    Parameters
-    ----------
-    value : int, float, bool, str or list
-    status : str
-        ``documented``, ``measured`` (a microbenchmark or a counter shows it), ``fitted`` (chosen by how well the model
-        then meets measured rows) or ``assumed``.
-    source : str
-        The public document or measurement; for a fitted or assumed value, how it was chosen.
-    low, high : float, optional
-        Both or neither: the range in which the value is taken to lie.
-    fitted_to : tuple of str
-        For a fitted value only, and then at least one: ids of measured rows, with ``*`` as in `fnmatch`, such as
-        ``paper/stencil_2d@*``, or a table of calibration data, such as ``data/machine/h200_ncu.csv``.
-    """
+    """One value of a description, with how it is known and where from."""
 
     value: Any
+    # ``documented``, ``measured`` (a microbenchmark or a counter shows it), ``fitted`` (chosen by how well the model
+    # then meets measured rows) or ``assumed``
     status: str
-    source: str
-    low: float | None = None
+    source: str  # the public document or measurement; for a fitted or assumed value, how it was chosen
+    low: float | None = None  # both or neither: the range in which the value is taken to lie
     high: float | None = None
+    # for a fitted value only, and then at least one: ids of measured rows, with ``*`` as in `fnmatch`, such as
+    # ``paper/stencil_2d@*``, or a table of calibration data, such as ``data/machine/h200_ncu.csv``
     fitted_to: tuple[str, ...] = ()
 
     def __post_init__(self):

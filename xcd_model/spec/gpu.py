@@ -52,64 +52,40 @@ class Memory:
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Occupancy limits of one CU, and the timing of its workgroups.
-
-    Parameters
-    ----------
-    waves_per_cu, simds_per_cu, wave_size, threads_per_workgroup : int
-    lanes_per_simd : int, optional
-        Lanes of a vector instruction that a SIMD executes in a cycle; without it vector work takes no time.
-    vgprs_per_simd : int
-        32-bit registers a lane of one SIMD, shared by its waves (architectural and accumulation together).
-    vgpr_granule : int
-        Registers are allocated to a wave in multiples of this.
-    lds_bytes_per_cu : int
-    lds_reserved_bytes : int, optional
-        LDS that the system reserves for each workgroup, part of what a profiler reports; none where it is left out.
-    workgroups_per_cu : int
-        Maximum of single-wave workgroups on one CU.
-    barriers_per_cu : int
-        Maximum of workgroups of two or more waves on one CU: each occupies a barrier.
-    reads_in_flight_per_cu : int, optional
-        Limit on outstanding L2 reads of a CU: at the limit it issues no further load; no limit where not given.
-    workgroups_per_cluster : int, optional
-        Most workgroups that are dispatched as one cluster; none are where it is left out.
-    workgroup_gap_ns : float, optional
-        From the end of a workgroup to the first instruction of its successor in the slot; none where not given [ns].
-    scalar_cycles : float, optional
-        Cycles of a SIMD that a scalar instruction of a wave takes, as a remap adds them; none where not given.
-    scalar_wait_cycles : float, optional
-        Cycles from one scalar instruction of a wave to the next, which waits for it; none where not given.
-    fill_bytes_per_cycle : float, optional
-        What one CU takes in from the L2 a cycle while all do; as much as the L2 gives where not given.
-    copy_ns : float, optional
-        What a step of copies into LDS takes from the first address to the barrier behind the last byte, besides the
-        latency of where the data is; none where not given [ns].
-    products_before_loads : float, optional
-        Part of a step's products after which loads behind them in a pipelined loop are issued; none where not given.
-    matrix_beside_vector : bool, optional
-        If true (default), one workgroup's matrix instructions overlap another's vector instructions on a CU.
-    """
+    """Occupancy limits of one CU, and the timing of its workgroups."""
 
     waves_per_cu: int
     wave_size: int
     threads_per_workgroup: int
     simds_per_cu: int
+    # 32-bit registers a lane of one SIMD, shared by its waves (architectural and accumulation together)
     vgprs_per_simd: int
-    vgpr_granule: int
+    vgpr_granule: int  # registers are allocated to a wave in multiples of this
     lds_bytes_per_cu: int
-    workgroups_per_cu: int
-    barriers_per_cu: int
+    workgroups_per_cu: int  # maximum of single-wave workgroups on one CU
+    barriers_per_cu: int  # maximum of workgroups of two or more waves on one CU: each occupies a barrier
+    # limit on outstanding L2 reads of a CU: at the limit it issues no further load; no limit where not given
     reads_in_flight_per_cu: int | None = None
+    # LDS that the system reserves for each workgroup, part of what a profiler reports; none where it is left out
     lds_reserved_bytes: int | None = None
+    # lanes of a vector instruction that a SIMD executes in a cycle; without it vector work takes no time
     lanes_per_simd: int | None = None
+    # most workgroups that are dispatched as one cluster; none are where it is left out
     workgroups_per_cluster: int | None = None
+    # from the end of a workgroup to the first instruction of its successor in the slot; none where not given [ns]
     workgroup_gap_ns: float | None = None
+    # cycles of a SIMD that a scalar instruction of a wave takes, as a remap adds them; none where not given
     scalar_cycles: float | None = None
+    # cycles from one scalar instruction of a wave to the next, which waits for it; none where not given
     scalar_wait_cycles: float | None = None
+    # what one CU takes in from the L2 a cycle while all do; as much as the L2 gives where not given
     fill_bytes_per_cycle: float | None = None
+    # what a step of copies into LDS takes from the first address to the barrier behind the last byte, besides the
+    # latency of where the data is; none where not given [ns]
     copy_ns: float | None = None
+    # part of a step's products after which loads behind them in a pipelined loop are issued; none where not given
     products_before_loads: float | None = None
+    # if true (default), one workgroup's matrix instructions overlap another's vector instructions on a CU
     matrix_beside_vector: bool | None = None
 
     def __post_init__(self):
@@ -123,28 +99,16 @@ class Limits:
 
 @dataclass(frozen=True, kw_only=True)
 class EnergyRates:
-    """Energy of a byte at each level and of an operation, static power and the power limit.
+    """Energy of a byte at each level and of an operation, static power and the power limit."""
 
-    Parameters
-    ----------
-    l2_pj_per_byte, hbm_pj_per_byte : Range
-        Of a byte read or written at the L2, at the HBM [pJ/byte].
-    fabric_pj_per_byte, mall_pj_per_byte : Range, optional
-        The same between an XCD and the I/O die, and at the Infinity Cache; None where the GPU has no such part.
-    static_w : Range
-        Power that does not depend on the kernel [W].
-    power_w : Range, optional
-        Maximum power of a launch; where it is left out, power does not limit times [W].
-    flop_pj : mapping of str to Range
-        Of one operation of the matrix cores, by data type; a multiply-add is two [pJ].
-    """
-
-    l2_pj_per_byte: Range
+    l2_pj_per_byte: Range  # of a byte read or written at the L2, at the HBM [pJ/byte]
+    # the same between an XCD and the I/O die, and at the Infinity Cache; None where the GPU has no such part
     fabric_pj_per_byte: Range | None = None
     mall_pj_per_byte: Range | None = None
     hbm_pj_per_byte: Range
-    static_w: Range
-    power_w: Range | None = None
+    static_w: Range  # power that does not depend on the kernel [W]
+    power_w: Range | None = None  # maximum power of a launch; where it is left out, power does not limit times [W]
+    # of one operation of the matrix cores, by data type; a multiply-add is two [pJ]
     flop_pj: Mapping[str, Range] = dataclasses.field(hash=False)
 
     def __post_init__(self):

@@ -36,21 +36,11 @@ TABLES = ("partitions", "memory_modes")
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryMode:
-    """One grouping of the memory of a chip into NUMA domains.
+    """One grouping of the memory of a chip into NUMA domains."""
 
-    Parameters
-    ----------
-    domains : int
-        NUMA domains; 1 interleaves every address over all stacks.
-    partitions : list of str
-        The partition modes that it can be combined with.
-    mall_latency_divisor, hbm_latency_divisor : float
-        Latency in NPS1 over latency in this mode.
-    """
-
-    domains: int
-    partitions: list[str]
-    mall_latency_divisor: float
+    domains: int  # NUMA domains; 1 interleaves every address over all stacks
+    partitions: list[str]  # the partition modes that it can be combined with
+    mall_latency_divisor: float  # latency in NPS1 over latency in this mode
     hbm_latency_divisor: float
 
     def __post_init__(self):
@@ -63,19 +53,11 @@ class MemoryMode:
 
 @dataclass(frozen=True, kw_only=True)
 class Modes:
-    """The partition and memory modes of a chip.
+    """The partition and memory modes of a chip."""
 
-    Parameters
-    ----------
-    partitions : mapping of str to int
-        Devices that the chip divides into, by partition mode.
-    memory_modes : mapping of str to MemoryMode
-    facts : mapping of str to Fact
-        Status and source by dotted key, such as ``memory_modes.NPS4.domains``.
-    """
-
-    partitions: Mapping[str, int]
+    partitions: Mapping[str, int]  # devices that the chip divides into, by partition mode
     memory_modes: Mapping[str, MemoryMode]
+    # status and source by dotted key, such as ``memory_modes.NPS4.domains``
     facts: Mapping[str, Fact] = dataclasses.field(default_factory=dict, compare=False, repr=False)
 
     @property

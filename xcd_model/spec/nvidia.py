@@ -15,26 +15,16 @@ from xcd_model.spec.facts import at_most, check_types
 
 @dataclass(frozen=True, kw_only=True)
 class L2Partitions:
-    """The two partitions of an L2, each as large as the GPU's ``l2``.
+    """The two partitions of an L2, each as large as the GPU's ``l2``."""
 
-    Parameters
-    ----------
-    coherence_bits : int
-        The parity of the address bits [bytes] set here is the partition that is a line's point of coherence.
-    cu_groups : int
-        CUs in dispatch order are cut into this many groups, as even as possible, on the two partitions alternately.
-    remote_ns : float [ns]
-        Additional read latency for a line that the remote partition holds.
-    reads_as_one : int, optional
-        Most reads of one line, by CUs of one group, that go to the L2 as one; each goes by itself where not given.
-    under_way : float, optional
-        Part of the time that another reader's request is under way with one; given with ``reads_as_one``.
-    """
-
+    # the parity of the address bits [bytes] set here is the partition that is a line's point of coherence
     coherence_bits: int
+    # CUs in dispatch order are cut into this many groups, as even as possible, on the two partitions alternately
     cu_groups: int
-    remote_ns: float
+    remote_ns: float  # [ns]: additional read latency for a line that the remote partition holds
+    # most reads of one line, by CUs of one group, that go to the L2 as one; each goes by itself where not given
     reads_as_one: int | None = None
+    # part of the time that another reader's request is under way with one; given with ``reads_as_one``
     under_way: float | None = None
 
     def __post_init__(self):
@@ -56,28 +46,15 @@ class L2Partitions:
 
 @dataclass(frozen=True, kw_only=True)
 class HbmBanks:
-    """The banks of a GPU's memory and the layout of their rows.
+    """The banks of a GPU's memory and the layout of their rows."""
 
-    Parameters
-    ----------
-    block_bytes : int [bytes]
-        Contiguous bytes of a row (the interleave); a whole number of cache lines.
-    blocks : int
-        Blocks of a row.
-    stretch_blocks : int
-        Memory is cut into spans of this many blocks; a row has one block in each of ``blocks`` consecutive spans, at a
-        hashed place in each.
-    open_rows : int
-        Banks, each with one open row.
-    read_ps, write_ps : float [ps]
-        Least time of the whole memory for a read or write that activates a row.
-    """
-
-    block_bytes: int
-    blocks: int
+    block_bytes: int  # [bytes]: contiguous bytes of a row (the interleave); a whole number of cache lines
+    blocks: int  # blocks of a row
+    # memory is cut into spans of this many blocks; a row has one block in each of ``blocks`` consecutive spans, at a
+    # hashed place in each
     stretch_blocks: int
-    open_rows: int
-    read_ps: float
+    open_rows: int  # banks, each with one open row
+    read_ps: float  # [ps]: least time of the whole memory for a read or write that activates a row
     write_ps: float
 
     def __post_init__(self):

@@ -29,23 +29,13 @@ WAVE_SIZE = 64
 
 
 class Touched(NamedTuple):
-    """Lines of one tensor instruction, each once, in the order first touched.
+    """Lines of one tensor instruction, each once, in the order first touched."""
 
-    Parameters
-    ----------
-    line : (n_lines,) int64
-    sectors : (n_lines,) uint8
-        Bit ``i``: bytes ``32 i .. 32 i + 31`` of the line are touched.
-    wave_requests : (n_lines,) uint16
-        Accesses of the line, one for each of a wave's instructions.
-    waves : (4,) int64
-        Instructions of waves, the accesses they would make with their lanes side by side in memory, the bytes of a
-        lane at once, and passes through an L1 of banks (`xcd_model.trace.l1_passes`); zeros where that is not known.
-    """
-
-    line: np.ndarray
-    sectors: np.ndarray
-    wave_requests: np.ndarray
+    line: np.ndarray  # (n_lines,) int64
+    sectors: np.ndarray  # (n_lines,) uint8: bit ``i``: bytes ``32 i .. 32 i + 31`` of the line are touched.
+    wave_requests: np.ndarray  # (n_lines,) uint16: accesses of the line, one for each of a wave's instructions
+    # (4,) int64: instructions of waves, the accesses they would make with their lanes side by side in memory, the bytes
+    # of a lane at once, and passes through an L1 of banks (`xcd_model.trace.l1_passes`); zeros where that is not known
     waves: np.ndarray = np.zeros(WAVE_COLUMNS, np.int64)
 
 

@@ -22,21 +22,11 @@ _KEPT: WeakKeyDictionary[Trace, Tiles | None] = WeakKeyDictionary()
 
 @dataclass(frozen=True, eq=False)
 class Tiles:
-    """Tiles of a trace.
+    """Tiles of a trace."""
 
-    Parameters
-    ----------
-    of : (n_instructions,) int32
-        Tile of each instruction.
-    first : (n_tiles,) int32
-        The first instruction that touches each tile.
-    disjoint : bool
-        No line belongs to two tiles.
-    """
-
-    of: np.ndarray = field(repr=False)
-    first: np.ndarray = field(repr=False)
-    disjoint: bool
+    of: np.ndarray = field(repr=False)  # (n_instructions,) int32: tile of each instruction
+    first: np.ndarray = field(repr=False)  # (n_tiles,) int32: the first instruction that touches each tile
+    disjoint: bool  # no line belongs to two tiles
 
 
 def room(n: int) -> int:

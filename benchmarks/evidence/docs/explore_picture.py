@@ -37,11 +37,7 @@ def photograph(address: str, path: Path, *, width: int = 1280, scheme: Literal["
 
     Parameters
     ----------
-    address : str
-    path : Path
-        Of the PNG.
     width : int [pixels]
-    scheme : {"light", "dark"}
     """
     from playwright.sync_api import sync_playwright
 

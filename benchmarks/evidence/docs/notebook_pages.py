@@ -18,13 +18,7 @@ def notebook_pages(folder: Path = NOTEBOOKS) -> dict[str, str]:
 
 
 def as_markdown(notebook: Mapping[str, Any]) -> str:
-    """Text of one notebook.
-
-    Parameters
-    ----------
-    notebook : mapping
-        As the file holds it, format 4.
-    """
+    """Text of one notebook."""
     parts: list[str] = []
     for cell in notebook["cells"]:
         text = "".join(cell["source"]).strip("\n")

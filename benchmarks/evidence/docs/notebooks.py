@@ -41,11 +41,6 @@ def executed(notebook: NotebookNode) -> NotebookNode:
     """A notebook after a run in a fresh Python process and an empty folder.
 
     The process is this Python, whatever kernels the user has installed, without the user's IPython profile.
-
-    Raises
-    ------
-    nbclient.exceptions.CellExecutionError
-        If a cell raises.
     """
     fresh = nbformat.from_dict(notebook)
     with tempfile.TemporaryDirectory(prefix="notebook-") as folder:

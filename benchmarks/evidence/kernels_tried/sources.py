@@ -22,28 +22,14 @@ class NotFetched(Exception):
 
 @dataclass(frozen=True)
 class Source:
-    """A package of PyPI, or a commit of a repository.
+    """A package of PyPI, or a commit of a repository."""
 
-    Parameters
-    ----------
-    name, version : str
-        Of a repository the commit.
-    repository : str
-        URL; empty for a package.
-    folder : str
-        Folder inside it from which imports start.
-    variable : str
-        Environment variable by which the declarations find that folder.
-    python : str
-        Version whose wheel is taken, where a package has one for each.
-    """
-
-    name: str
+    name: str  # of a repository the commit
     version: str
-    repository: str = ""
-    folder: str = "."
-    variable: str = ""
-    python: str = ""
+    repository: str = ""  # URL; empty for a package
+    folder: str = "."  # folder inside it from which imports start
+    variable: str = ""  # environment variable by which the declarations find that folder
+    python: str = ""  # version whose wheel is taken, where a package has one for each
 
     @property
     def short(self) -> str:
@@ -55,13 +41,7 @@ class Source:
         return root / f"{self.name.replace(' ', '-')}-{self.short}"
 
     def fetch(self, root: Path) -> None:
-        """Bring it into its folder, if it is not there; only text is unpacked, and nothing of it is run.
-
-        Raises
-        ------
-        NotFetched
-            With the last words of pip or git.
-        """
+        """Bring it into its folder, if it is not there; only text is unpacked, and nothing of it is run."""
         place = self.place(root)
         if place.is_dir():
             return

@@ -29,33 +29,15 @@ pid = x * q + min(x, r) + pid // num_xcds
 
 @dataclass(frozen=True)
 class Limits:
-    """What a command may take.
-
-    Parameters
-    ----------
-    seconds : float
-    gib : float
-        Memory that each process may ask for.
-    search_minutes : float
-        Of ``optimize --max-minutes``.
-    """
+    """What a command may take."""
 
     seconds: float = 600.0
-    gib: float = 12.0
-    search_minutes: float = 1.0
+    gib: float = 12.0  # memory that each process may ask for
+    search_minutes: float = 1.0  # of ``optimize --max-minutes``
 
 
 class Trial:
-    """The commands of one kernel.
-
-    Parameters
-    ----------
-    name : str
-        ``MODULE:VARIABLE`` of the declarations.
-    root : Path
-        Folder with the sources; what the commands write goes to ``out`` in it.
-    limits : Limits
-    """
+    """The commands of one kernel."""
 
     def __init__(self, name: str, root: Path, limits: Limits):
         module, _, variable = name.partition(":")
@@ -99,13 +81,7 @@ class Trial:
         return {"remapped": found["remapped"], "sizes": len(whole), "moved": max(case["moved"] for case in whole)}
 
     def _command(self, *words: str) -> dict[str, Any]:
-        """Document that a command prints.
-
-        Raises
-        ------
-        Refused
-            With the last line that it says instead.
-        """
+        """Document that a command prints."""
         command = [sys.executable, "-m", "swizzle_sim", *words, "--json"]
         limited = ["sh", "-c", 'ulimit -d "$0" && exec "$@"', str(int(self.limits.gib * 2**20)), *command]
         with (
@@ -150,20 +126,7 @@ def try_kernel(
     known: Mapping[str, Any],
     store: Callable[[dict], Any],
 ) -> None:
-    """Run those steps of a kernel that have no result yet.
-
-    Parameters
-    ----------
-    name : str
-    root : Path
-    limits : Limits
-    steps : tuple of str
-        Of `STEPS`.
-    known : mapping
-        Row so far.
-    store : callable
-        ``store(row)`` after each step.
-    """
+    """Run those steps of a kernel that have no result yet."""
     source = SOURCES[KERNELS[name]["source"]]
     row = dict(known) if known.get("version") == source.version else {}
     row |= {"source": source.name, "version": source.version}

@@ -28,23 +28,14 @@ GPU = "mi300x"
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What the audit says of one formula.
-
-    Parameters
-    ----------
-    formula : Formula
-    grid : str
-    verdict, repair_verdict : Verdict
-    baseline, repair : Score
-    simulated : float
-        L2 hit rate of the formula, 0 to 1: its score if it is a bijection, otherwise that of its raw schedule.
-    """
+    """What the audit says of one formula."""
 
     formula: Formula
     grid: str
     verdict: Verdict
     repair_verdict: Verdict
     baseline: Score
+    # L2 hit rate of the formula, 0 to 1: its score if it is a bijection, otherwise that of its raw schedule
     simulated: float
     repair: Score
 
@@ -56,13 +47,7 @@ def _print(words: str) -> None:
 def audit(
     formulas: Sequence[Formula] = FORMULAS, gpu_name: str = GPU, say: Callable[[str], None] = _print
 ) -> list[Finding]:
-    """Check, replay and repair formulas, those of one kernel with one trace; ``say`` is told of each.
-
-    Returns
-    -------
-    findings : list of Finding
-        In the order of the formulas.
-    """
+    """Check, replay and repair formulas, those of one kernel with one trace; ``say`` is told of each."""
     device, scorers = gpu(gpu_name), dict[tuple, Scorer]()
     found = []
     for formula in formulas:

@@ -49,13 +49,7 @@ def measured(name: str) -> dict[str, Any]:
 
 
 def same_orders(names: Sequence[str], settings: Settings) -> list[dict[str, Any]]:
-    """Measured orders that are bijections, beside the replay of each; kept where `make fidelity` keeps its own.
-
-    Returns
-    -------
-    orders : list of dict
-        ``kernel``, ``order``, ``what``, ``measured_pct``, ``low_pct``, ``high_pct``, ``simulated_pct``, ``trust``.
-    """
+    """Measured orders that are bijections, beside the replay of each; kept where `make fidelity` keeps its own."""
     rows = [row for name in names for row in rows_at_default(name) if row.bijective]
     if settings.quick:
         rows = quick_rows([row for row in paper_rows() if row.bijective and row.kernel in names])

@@ -18,29 +18,16 @@ Data = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """One figure or table of the page.
-
-    Parameters
-    ----------
-    title : str
-    jobs : callable
-        ``jobs(settings)``: what has to be worked out.
-    gather : callable
-        ``gather(settings, results by job name) -> dict``: the numbers, JSON-ready.
-    words : callable
-        ``words(data)``: Markdown.
-    pictures : dict of str to callable
-        ``draw(data) -> Figure`` by file name.
-    kind : str
-        At the foot of each picture: what is simulated, measured or published in it.
-    """
+    """One figure or table of the page."""
 
     title: str
-    jobs: Callable[[Settings], list[Job]]
+    jobs: Callable[[Settings], list[Job]]  # ``jobs(settings)``: what has to be worked out
+    # ``gather(settings, results by job name) -> dict``: the numbers, JSON-ready
     gather: Callable[[Settings, Mapping[str, Mapping[str, Any]]], dict[str, Any]]
-    words: Callable[[Data], str]
+    words: Callable[[Data], str]  # ``words(data)``: Markdown
+    # ``draw(data) -> Figure`` by file name
     pictures: Mapping[str, Callable[[Data], Figure]] = field(default_factory=dict)
-    kind: str = ""
+    kind: str = ""  # at the foot of each picture: what is simulated, measured or published in it
 
 
 PARTS = {

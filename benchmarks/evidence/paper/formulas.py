@@ -134,47 +134,22 @@ _SWAP = "((v >> 1) & 0x55555555) | ((v & 0x55555555) << 1)"
 
 @dataclass(frozen=True, kw_only=True)
 class Formula:
-    """One formula of the paper.
+    """One formula of the paper."""
 
-    Parameters
-    ----------
-    label : str
-        Figure, such as ``"6"``; ``"13, as run"`` is what was measured in place of what is printed.
-    kernel : str
-    sizes : mapping of str to int
-        At which it was measured, where they are not the suite's.
-    text : str
-    intent : str
-        What it is meant to do, in short.
-    computes : str
-        What it does compute at the measured size.
-    baseline_pct, measured_pct : float or None [%]
-        L2 hit rates in launch order and with the formula; None where no log has them.
-    claim : str
-        The paper's own words about the gain.
-    condition : str
-        Grids on which it is a bijection.
-    holds : callable
-        The same as ``holds(num_pid_m, num_pid_n) -> bool``; a one-dimensional grid has one column.
-    repair : str
-        A bijection in the same spirit, in the language.
-    repaired_by : str
-        What was changed.
-    """
-
-    label: str
+    label: str  # figure, such as ``"6"``; ``"13, as run"`` is what was measured in place of what is printed
     kernel: str
-    sizes: Mapping[str, int] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)  # at which it was measured, where they are not the suite's
     text: str
-    intent: str
-    computes: str
-    baseline_pct: float | None
+    intent: str  # what it is meant to do, in short
+    computes: str  # what it does compute at the measured size
+    baseline_pct: float | None  # [%]: L2 hit rates in launch order and with the formula; None where no log has them
     measured_pct: float | None
-    claim: str
-    condition: str
+    claim: str  # the paper's own words about the gain
+    condition: str  # grids on which it is a bijection
+    # the same as ``holds(num_pid_m, num_pid_n) -> bool``; a one-dimensional grid has one column
     holds: Callable[[int, int], bool]
-    repair: str
-    repaired_by: str
+    repair: str  # A bijection in the same spirit, in the language
+    repaired_by: str  # what was changed
 
 
 REPAIR_ROWS = """

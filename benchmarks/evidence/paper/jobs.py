@@ -33,28 +33,15 @@ Work = Callable[[Mapping[str, Any], Path, Say], dict[str, Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """One piece of work.
+    """One piece of work."""
 
-    Parameters
-    ----------
-    name : str
-        What progress calls it; unique among the jobs of a command.
-    work : callable
-        ``work(about, folder, say) -> dict``, a function of a module, JSON in and out; ``folder`` is its own to keep
-        unfinished work in, ``say`` shows a few words.
-    about : mapping
-        JSON-ready; ``gpu`` in it names a GPU, whose constants count.
-    code : tuple of str
-        Modules that the result depends on, besides those that the work's own imports.
-    seconds : float [s]
-        Processor time that it takes about; the longest go first.
-    """
-
-    name: str
+    name: str  # what progress calls it; unique among the jobs of a command
+    # ``work(about, folder, say) -> dict``, a function of a module, JSON in and out; ``folder`` is its own to keep
+    # unfinished work in, ``say`` shows a few words
     work: Work = field(repr=False)
-    about: Mapping[str, Any] = field(hash=False)
-    code: tuple[str, ...] = ()
-    seconds: float = 1.0
+    about: Mapping[str, Any] = field(hash=False)  # JSON-ready; ``gpu`` in it names a GPU, whose constants count
+    code: tuple[str, ...] = ()  # modules that the result depends on, besides those that the work's own imports
+    seconds: float = 1.0  # [s]: processor time that it takes about; the longest go first
 
     @property
     def key(self) -> str:
@@ -76,16 +63,7 @@ def cache_folder() -> Path:
 
 
 def run_jobs(jobs: Sequence[Job], *, processes: int | None = None, again: bool = False) -> dict[str, dict[str, Any]]:
-    """Results by name; only what the cache lacks is worked out, several processes at a time.
-
-    Parameters
-    ----------
-    jobs : sequence of Job
-    processes : int, optional
-        One a core where not given; with 1 all is done in this process.
-    again : bool
-        Work everything out once more.
-    """
+    """Results by name; only what the cache lacks is worked out, several processes at a time."""
     store = DiskCache("paper", cache_folder())
     keys = {job.name: job.key for job in jobs}
     found = {} if again else {name: known for name, key in keys.items() if (known := store.get(key)) is not None}

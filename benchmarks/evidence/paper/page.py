@@ -24,21 +24,7 @@ WIDTH = 120
 
 
 def make(names: Iterable[str], settings: Settings, folder: Path) -> dict[str, dict[str, Any]]:
-    """Work out what the cache lacks, and write the parts asked for and the page.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Keys of `PARTS`.
-    settings : Settings
-    folder : Path
-        Made where there is none.
-
-    Returns
-    -------
-    data : dict
-        Numbers of each part.
-    """
+    """Work out what the cache lacks, and write the parts asked for and the page."""
     names = list(names)
     chosen = {name: PARTS[name] for name in names}
     jobs = {job.name: job for part in chosen.values() for job in part.jobs(settings)}
@@ -51,13 +37,7 @@ def make(names: Iterable[str], settings: Settings, folder: Path) -> dict[str, di
 
 
 def redraw(names: Iterable[str], folder: Path) -> dict[str, dict[str, Any]]:
-    """Draw parts, and write the page, from the numbers that are in a folder; nothing is worked out.
-
-    Raises
-    ------
-    RunError
-        If a part has no numbers there.
-    """
+    """Draw parts, and write the page, from the numbers that are in a folder; nothing is worked out."""
     data = {}
     for name in names:
         path = folder / f"{name}.json"

@@ -20,23 +20,14 @@ MODEL_KERNELS = ("gemm_streamk", "layer_norm", "fdtd_2d", "smith_waterman")  # f
 
 @dataclass(frozen=True)
 class Printed:
-    """What the text gives for one kernel of figure 2.
+    """What the text gives for one kernel of figure 2."""
 
-    Parameters
-    ----------
-    gain : float or None [points of L2 hit rate]
-    speedup : float or None
-    formula : str
-        Figure that prints the formula, as `swizzle_benchmarks.evidence.paper.formulas` labels it; empty where
-        none is printed.
-    words : str
-        The paper's, where the formula does not have them.
-    """
-
-    gain: float | None = None
+    gain: float | None = None  # [points of L2 hit rate]
     speedup: float | None = None
+    # figure that prints the formula, as `swizzle_benchmarks.evidence.paper.formulas` labels it; empty where none is
+    # printed
     formula: str = ""
-    words: str = ""
+    words: str = ""  # the paper's, where the formula does not have them
 
 
 PRINTED = {
@@ -51,25 +42,14 @@ PRINTED = {
 
 @dataclass(frozen=True)
 class Swept:
-    """What the text says of one panel of figure 15, at its smallest and its largest size.
+    """What the text says of one panel of figure 15, at its smallest and its largest size."""
 
-    Parameters
-    ----------
-    launched, swizzled : tuple of (float or None) [%]
-        L2 hit rates at both ends; None where the text gives none.
-    pattern : str
-        What the public run script swizzled with.
-    computes : str
-        Tiles that this pattern computes, if it is no bijection.
-    words : str
-        The paper's.
-    """
-
+    # tuple of (float or None) [%]: L2 hit rates at both ends; None where the text gives none
     launched: tuple[float | None, float | None]
     swizzled: tuple[float | None, float | None]
-    pattern: str
-    computes: str
-    words: str
+    pattern: str  # what the public run script swizzled with
+    computes: str  # tiles that this pattern computes, if it is no bijection
+    words: str  # the paper's
 
 
 # Patterns: the public run scripts, AMDResearch/intelliperf, branch hardware-aware-swizzling, problem_size_sweep.

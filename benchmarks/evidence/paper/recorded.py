@@ -17,17 +17,7 @@ FOLDER = Path("studies")
 
 @dataclass(frozen=True, kw_only=True)
 class Recorded:
-    """One finished run of models.
-
-    Parameters
-    ----------
-    kernel : str
-    problem : dict of str to int
-    gpu, context, replay, run : str
-    models : tuple of str
-    attempts : tuple of Attempt
-        The baseline and what the models proposed.
-    """
+    """One finished run of models."""
 
     kernel: str
     problem: Mapping[str, int]
@@ -36,7 +26,7 @@ class Recorded:
     replay: str
     run: str
     models: tuple[str, ...]
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[Attempt, ...]  # the baseline and what the models proposed
 
     @property
     def best(self) -> Attempt:
@@ -50,13 +40,7 @@ class Recorded:
 
 
 def recorded_runs(folder: Path) -> list[Recorded]:
-    """Finished runs of models directly below a folder, by name.
-
-    Raises
-    ------
-    RunError
-        If a store in there is damaged.
-    """
+    """Finished runs of models directly below a folder, by name."""
     found = []
     for path in sorted(folder.glob(f"*/{FILE}")):
         with History(path.parent) as history:

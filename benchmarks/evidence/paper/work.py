@@ -35,14 +35,7 @@ KEPT = ("l2_hit_rate", "bound_l2_hit_rate", "time_us", "speedup", "limiter", "la
 
 
 def find(about: Mapping[str, Any], folder: Path, say: Say) -> dict[str, Any]:
-    """All arms of one kernel; a stopped run in ``folder`` goes on.
-
-    Returns
-    -------
-    found : dict
-        ``launched``: figures `KEPT` of the launch order; ``families``, ``search``: ``name``, ``source``,
-        ``domain``, ``score`` and ``rates``, the L2 hit rate of each evaluation.
-    """
+    """All arms of one kernel; a stopped run in ``folder`` goes on."""
     work, device, most = counted_kernel(about), gpu(about["gpu"]), about["evaluations"]
     scorer = Scorer(work, device, replay=REPLAY)
 
@@ -117,13 +110,7 @@ def kept(score: Score) -> dict[str, Any]:
 
 
 def score_texts(about: Mapping[str, Any], folder: Path, say: Callable[[str], None]) -> dict[str, Any]:
-    """Score texts; ``about`` has ``kernel``, ``problem``, ``gpu`` and ``texts``, by label.
-
-    Returns
-    -------
-    found : dict
-        ``launched`` and ``texts``, by label: ``score`` (None for what is no bijection of the grid), ``domain``.
-    """
+    """Score texts; ``about`` has ``kernel``, ``problem``, ``gpu`` and ``texts``, by label."""
     scorer = Scorer(counted_kernel(about), gpu(about["gpu"]), replay=REPLAY)
     found = {}
     for label, text in about["texts"].items():
@@ -136,13 +123,7 @@ def score_texts(about: Mapping[str, Any], folder: Path, say: Callable[[str], Non
 
 
 def sweep(about: Mapping[str, Any], folder: Path, say: Callable[[str], None]) -> dict[str, Any]:
-    """Score ``about["swizzles"]``, family specifications, on ``about["kernel"]`` at each of ``about["problems"]``.
-
-    Returns
-    -------
-    found : dict
-        ``replay`` and ``rows``, as `swizzle_sim.search.sweep.evaluate` gives them, in the order of the problems.
-    """
+    """Score ``about["swizzles"]``, family specifications, on ``about["kernel"]`` at each of ``about["problems"]``."""
     device, swizzles = gpu(about["gpu"]), [Swizzle.parse(family(spec), name=spec) for spec in about["swizzles"]]
     points = [
         point_of(kernel(about["kernel"], **problem), device, swizzles, about["replay"]) for problem in about["problems"]

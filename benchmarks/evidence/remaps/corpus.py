@@ -16,27 +16,15 @@ EVERY = "every grid"
 
 @dataclass(frozen=True, kw_only=True)
 class Remap:
-    """One formula.
+    """One formula."""
 
-    Parameters
-    ----------
-    name, source : str
-        What it is, and whose.
-    text : str
-        In the language.
-    right : str
-        `EVERY`; a condition under which it is a bijection; empty where no simple one suffices.
-    sizes : mapping of str to str
-        Names of the text that stand for counts of the grid.
-    fails : tuple of (tuple of int, int, int)
-        A launch (sides, XCDs) with the number of distinct tiles that are computed there.
-    """
-
-    name: str
+    name: str  # what it is, and whose
     source: str
-    text: str
-    right: str
-    sizes: Mapping[str, str] = field(default_factory=dict)
+    text: str  # in the language
+    right: str  # `EVERY`; a condition under which it is a bijection; empty where no simple one suffices
+    sizes: Mapping[str, str] = field(default_factory=dict)  # names of the text that stand for counts of the grid
+    # tuple of (tuple of int, int, int): A launch (sides, XCDs) with the number of distinct tiles that are computed
+    # there
     fails: tuple[tuple[int, ...], int, int] | None = None
 
 

@@ -21,23 +21,12 @@ REMAPS = (*PUBLIC, *WRONG, *PRINTED)
 
 @dataclass(frozen=True)
 class Judged:
-    """One remap with its verdicts.
-
-    Parameters
-    ----------
-    remap : Remap
-    outcome : Outcome
-        With no hint.
-    within : Outcome or None
-        Where it is right, of a remap that is wrong elsewhere.
-    seconds : float
-        Processor time to the verdict with no hint.
-    """
+    """One remap with its verdicts."""
 
     remap: Remap
-    outcome: Outcome
-    within: Outcome | None
-    seconds: float
+    outcome: Outcome  # with no hint
+    within: Outcome | None  # where it is right, of a remap that is wrong elsewhere
+    seconds: float  # processor time to the verdict with no hint
 
     @property
     def as_it_should(self) -> bool:

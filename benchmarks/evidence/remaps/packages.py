@@ -50,13 +50,7 @@ def _results(path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def table(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
-    """Rows of folders, one for all, and the reasons of what is skipped.
-
-    Parameters
-    ----------
-    found : mapping of str to sequence of mapping
-        Results of each folder, as `check --json` has them.
-    """
+    """Rows of folders, one for all, and the reasons of what is skipped."""
     every = [one for results in found.values() for one in results]
     rows = [_row(name, results) for name, results in found.items()] + [_row("all", every)]
     reasons = Counter(_reason(one["message"]) for one in every if one["status"] == "skipped")

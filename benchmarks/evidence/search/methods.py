@@ -30,20 +30,11 @@ STARTS, KEPT = 4, 4  # families that edits begin with, and formulas that they go
 
 @dataclass(frozen=True)
 class Trial:
-    """One method on one kernel with one seed: scores in the order of the evaluations, and the time they took.
+    """One method on one kernel with one seed: scores in the order of the evaluations, and the time they took."""
 
-    Parameters
-    ----------
-    rates : list of float
-        L2 hit rates, 0 to 1. The first is that of the launch order, which costs no evaluation.
-    times_us : list of float
-        Predicted times of the same orders.
-    wall_s, cpu_s : float [s]
-    """
-
-    rates: list[float]
-    times_us: list[float]
-    wall_s: float
+    rates: list[float]  # L2 hit rates, 0 to 1. The first is that of the launch order, which costs no evaluation.
+    times_us: list[float]  # predicted times of the same orders
+    wall_s: float  # [s]
     cpu_s: float
 
 

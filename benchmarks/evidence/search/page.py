@@ -21,26 +21,15 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Figure:
-    """What one GPU's searches are judged by, and what is shown beside it.
-
-    Parameters
-    ----------
-    spoken, unit, other : str
-    key, other_key : str
-        Fields of a row, lists over the evaluations.
-    scale : float
-        From a row's figure to the unit.
-    sign : int
-        1 where more is better, else -1.
-    """
+    """What one GPU's searches are judged by, and what is shown beside it."""
 
     spoken: str
     unit: str
     other: str
-    key: str
+    key: str  # fields of a row, lists over the evaluations
     other_key: str
-    scale: float
-    sign: int
+    scale: float  # from a row's figure to the unit
+    sign: int  # 1 where more is better, else -1
 
     def beside(self, launched: float, here: float) -> str:
         """The other figure of an order in words: a rate as it is, a time by that of the launch order."""

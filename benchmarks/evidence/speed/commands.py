@@ -30,13 +30,7 @@ SHORT = (["gpus"], ["runs"], ["check", "group_m(size=8)", "--grid", "64x64"])
 
 
 def taken(words: Sequence[str], folder: Path, **environment: str) -> tuple[float, float]:
-    """Seconds and megabytes of a command in a folder of its own.
-
-    Raises
-    ------
-    RuntimeError
-        If it fails.
-    """
+    """Seconds and megabytes of a command in a folder of its own."""
     began = time.perf_counter()
     process = subprocess.Popen(
         [sys.executable, "-m", "swizzle_sim", *words],

@@ -95,13 +95,7 @@ def _compiled() -> Path:
 
 
 def plain_lru(lines: np.ndarray, cache: Cache) -> tuple[float, int]:
-    """CPU seconds and hits of ``lru.cpp``, of 16 ways; lines are renamed beforehand for the cache's index.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no g++.
-    """
+    """CPU seconds and hits of ``lru.cpp``, of 16 ways; lines are renamed beforehand for the cache's index."""
     renamed = lines.copy()
     _renumber(renamed, index_of(cache, int(lines.max())))
     with tempfile.NamedTemporaryFile(suffix=".lines") as file:

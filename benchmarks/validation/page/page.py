@@ -146,13 +146,7 @@ SUMMARIES: tuple[tuple[str, Callable[[Prediction], str]], ...] = (
 
 
 def page(predictions: Sequence[Prediction]) -> str:
-    """The page that is read: what to believe, what choosing by the model costs, and why rows disagree.
-
-    Parameters
-    ----------
-    predictions : sequence of Prediction
-        Rows under every variant; the first variant is the model.
-    """
+    """The page that is read: what to believe, what choosing by the model costs, and why rows disagree."""
     variants = list(dict.fromkeys(one.variant for one in predictions))
     model = [one for one in predictions if one.variant == variants[0]]
     parts = [INTRO, "## What to believe\n", believe_section(model)]
@@ -162,15 +156,7 @@ def page(predictions: Sequence[Prediction]) -> str:
 
 
 def tables_page(predictions: Sequence[Prediction], pictures: Mapping[str, Sequence[str]]) -> str:
-    """The long tables behind the page, down to every row.
-
-    Parameters
-    ----------
-    predictions : sequence of Prediction
-        As of `page`.
-    pictures : mapping of str to sequence of str
-        Paths relative to the page, by what they show.
-    """
+    """The long tables behind the page, down to every row."""
     variants = list(dict.fromkeys(one.variant for one in predictions))
     model = [one for one in predictions if one.variant == variants[0]]
     parts = [TABLES, "## Targets\n", targets_section(predictions, variants)]

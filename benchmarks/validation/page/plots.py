@@ -29,14 +29,7 @@ WORDS = {
 
 
 def scatter(title: str, quantity: str, panels: dict[str, Sequence[Prediction]]) -> Figure:
-    """Predicted against measured, a panel for each variant, with the diagonal.
-
-    Parameters
-    ----------
-    title, quantity : str
-    panels : dict of str to sequence of Prediction
-        By variant; those without a value are left out.
-    """
+    """Predicted against measured, a panel for each variant, with the diagonal."""
     figure = Figure(figsize=(4.2 * len(panels) + 1.6, 4.4), layout="constrained")
     kernels = sorted({one.row.kernel for rows in panels.values() for one in rows})
     for at, (variant, rows) in enumerate(panels.items()):
@@ -84,14 +77,7 @@ LIMIT = 200.0  # percent: errors beyond it are drawn at the edge
 
 
 def residuals(title: str, quantity: str, rows: Sequence[Prediction]) -> Figure:
-    """Error of every row: one strip a kernel on the left, over the measured value on the right.
-
-    Parameters
-    ----------
-    title, quantity : str
-    rows : sequence of Prediction
-        Of one variant, each with an error.
-    """
+    """Error of every row: one strip a kernel on the left, over the measured value on the right."""
     kernels = sorted({one.row.kernel for one in rows}, reverse=True)
     figure = Figure(figsize=(11.5, 1.9 + 0.42 * max(len(kernels), 5)), layout="constrained")
     left, right = figure.subplots(1, 2, sharex=False)

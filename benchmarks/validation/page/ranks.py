@@ -53,13 +53,7 @@ def believe_section(model: Sequence[Prediction]) -> str:
 
 
 def beliefs(model: Sequence[Prediction]) -> list[Belief]:
-    """Errors of the model and of no model on the same rows, by GPU, quantity and half.
-
-    Parameters
-    ----------
-    model : sequence of Prediction
-        Of one variant.
-    """
+    """Errors of the model and of no model on the same rows, by GPU, quantity and half."""
     moved, plain = ({one.row.id: one for one in from_launched(model, moved=moved)} for moved in (True, False))
     repeated = measured_again([one.row for one in model])
     again = {one.row.id: one for one in repeated if (one.row.kernel, one.row.quantity) != OTHER_CODE}

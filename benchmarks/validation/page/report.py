@@ -30,18 +30,7 @@ NOTE = "predicted: simulated; measured: hardware counters"
 
 
 def write(predictions: Sequence[Prediction], folder: Path) -> list[Path]:
-    """Write page, table and pictures below a folder.
-
-    Parameters
-    ----------
-    predictions : sequence of Prediction
-    folder : Path
-        Such as ``benchmarks/evidence/pages``; pictures go to ``pictures`` in it.
-
-    Returns
-    -------
-    written : list of Path
-    """
+    """Write page, table and pictures below a folder."""
     pictures = folder / "pictures"
     pictures.mkdir(parents=True, exist_ok=True)
     drawn: dict[str, dict[str, Figure]] = {"Predicted against measured": {}, "Residuals": {}}

@@ -25,13 +25,7 @@ own.
 
 
 def split_section(model: Sequence[Prediction]) -> str:
-    """Summaries of both halves by GPU and quantity, then the half of every kernel and the fitted constants it used.
-
-    Parameters
-    ----------
-    model : sequence of Prediction
-        Of one variant.
-    """
+    """Summaries of both halves by GPU and quantity, then the half of every kernel and the fitted constants it used."""
     text = INTRO + table(["GPU", "quantity", "half", *SUMMARY], summaries(model))
     first = {(one.row.gpu, one.row.kernel): one for one in reversed(model)}
     places = []

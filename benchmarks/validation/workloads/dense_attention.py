@@ -56,22 +56,9 @@ WAYS = {
 def items_of(name: str, size: Mapping[str, int], xcds: int) -> np.ndarray:
     """Item that each id of a launched or persistent grid computes, numbered query block fastest, then head, then batch.
 
-    Parameters
-    ----------
-    name : str
-        A key of `ORDERS`.
-    size : mapping of str to int
-        B, H, HKV, S, BM and CAUSAL.
-    xcds : int
-
     Returns
     -------
     item : (B * H * query blocks,) int64
-
-    Raises
-    ------
-    UnknownName
-        If there is no such order.
     """
     if name not in ORDERS:
         raise UnknownName("order of dense attention", name, ORDERS)

@@ -40,23 +40,10 @@ def is_formula(text: str) -> bool:
 def tiles_of(text: str, grid: tuple[int, ...], xcds: int) -> np.ndarray:
     """Tile that each hardware workgroup computes.
 
-    Parameters
-    ----------
-    text : str
-        The formula.
-    grid : tuple of int
-        Workgroups along x, or along x and y; x is fastest.
-    xcds : int
-
     Returns
     -------
     tile : (n_workgroups,) int64
         In the hardware's numbering, ``NOTHING`` where the formula leaves the grid.
-
-    Raises
-    ------
-    LanguageError
-        If the text is no formula of this form, or one for another kind of grid.
     """
     function = _function(text)
     names = tuple(argument.arg for argument in function.args.args)

@@ -29,13 +29,7 @@ MAKERS: dict[str, Callable[[Row], Workload]] = {
 
 
 def workload(row: Row) -> Workload:
-    """Build the access model that a row's kernel stands for.
-
-    Raises
-    ------
-    UnknownName
-        If there is no such kernel.
-    """
+    """Build the access model that a row's kernel stands for."""
     if row.kernel in MAKERS:
         return MAKERS[row.kernel](row)
     if row.kernel not in kernel_names():
@@ -62,15 +56,6 @@ def tiles_of(row: Row, work: Workload, xcds: int) -> np.ndarray:
     Returns
     -------
     tiles : (n_workgroups,) or (n_workgroups, most) int64
-
-    Raises
-    ------
-    LanguageError
-        If the order is text, and neither a formula nor a swizzle of the closed language.
-    NotBijective
-        If it is a swizzle and no permutation.
-    UnknownName
-        If it is a name that no order has.
     """
     if formulas.is_formula(row.mapping):
         return formulas.tiles_of(row.mapping, work.grid, xcds)

@@ -31,21 +31,7 @@ STENCIL_TABLE = DATA / "machine" / "h200_stencil_code.csv"
 
 
 def stencil_loads_in_flight(rows: int, cols: int, order: str, registers: int, *, loads: int, usual: int) -> int:
-    """Loads in flight with which ``loads``, one behind the other, make no more trips than the compiled code does.
-
-    Parameters
-    ----------
-    rows, cols : int
-        Of a tile.
-    order : str
-        As the table names it, such as ``band8grp4``.
-    registers : int
-        A thread.
-    loads : int
-        Of one tile.
-    usual : int
-        The answer for code that the table has not.
-    """
+    """Loads in flight with which ``loads``, one behind the other, make no more trips than the compiled code does."""
     trips = _stencil_trips().get((rows, cols, re.sub(r"\d+", "", order), registers))
     return usual if trips is None else math.ceil(loads / trips)
 

@@ -22,22 +22,9 @@ HEAD_ORDERS = ("head-fast", "swizzled-head-first")
 def tiles_of(order: str, rows: int, cols: int, xcds: int) -> np.ndarray:
     """Row-major tile that each hardware workgroup computes.
 
-    Parameters
-    ----------
-    order : str
-        One of `H200_ORDERS`; ``runN``, so many tiles in a row and the next run elsewhere; ``contiguous+groupG`` or
-        ``chunkedC+groupG``; or, where rows are heads and columns query blocks, one of `HEAD_ORDERS`.
-    rows, cols : int
-    xcds : int
-
     Returns
     -------
     tile : (rows * cols,) int64
-
-    Raises
-    ------
-    UnknownName
-        If no order has that name, or the runs are no part of the grid.
     """
     pid = np.arange(rows * cols, dtype=np.int64)
     plain = {"row": lambda: pid, "col": lambda: pid % rows * cols + pid // rows, "morton": lambda: morton(pid, cols)}

@@ -28,18 +28,8 @@ def raw_trace(trace: Trace, tiles: np.ndarray) -> Trace:
 
     Parameters
     ----------
-    trace : Trace
     tiles : (n_workgroups,) int array
         Any tiles of the trace; the same one may come again and again.
-
-    Returns
-    -------
-    trace : Trace
-
-    Raises
-    ------
-    TraceError
-        If a tile is not of the trace: a workgroup that computes nothing has no trace.
     """
     tiles = np.asarray(tiles)
     if tiles.ndim != 1 or not tiles.size or not np.issubdtype(tiles.dtype, np.integer):
@@ -72,14 +62,7 @@ def replay_raw(kernel: Kernel, gpu: Gpu, tiles: np.ndarray) -> Traffic:
 
     Parameters
     ----------
-    kernel : Kernel
-    gpu : Gpu
     tiles : (num_pids,) int array
-
-    Returns
-    -------
-    traffic : Traffic
-        Of the launch that counts as the one before it, for a kernel that is launched again and again.
     """
     trace = raw_trace(kernel.build_trace(gpu.l2.line_bytes), tiles)
     plan = prepare(trace, gpu, programs=kernel.programs)
@@ -108,21 +91,8 @@ def place(trace: Trace, tiles: np.ndarray, xcds: int) -> Schedule:
 
     Parameters
     ----------
-    trace : Trace
-        One workgroup a tile.
     tiles : (n_workgroups,) or (n_workgroups, most) int array
         Tiles that each hardware workgroup computes, one after the other; `NOTHING` for none.
-    xcds : int
-        Workgroup w runs on XCD ``w % xcds``.
-
-    Returns
-    -------
-    Schedule
-
-    Raises
-    ------
-    ReplayError
-        If nobody computes anything, or XCDs have so unequal shares that padding them would change the counts.
     """
     tiles = tiles.reshape(tiles.shape[0], -1)
     busy = (tiles != NOTHING).any(axis=1)

@@ -15,54 +15,29 @@ from xcd_model import Claims, Clusters, Resources, Trace
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Workload:
-    """One kernel at one size.
-
-    Parameters
-    ----------
-    name : str
-    problem : mapping of str to int
-    dtype : str
-        Type of the arithmetic, a key of ``Gpu.peak_tflops``.
-    resources : Resources
-    flops, issued_flops, vector_ops : float
-    build_trace : callable
-        ``build_trace(line_bytes) -> Trace``, one workgroup a tile.
-    grid : tuple of int
-        Workgroups launched, x fastest: what a formula is over.
-    tiles : tuple of int
-        Rows and columns of tiles: what a named order is over.
-    schedule : callable, optional
-        ``schedule(order, xcds) -> tiles`` where a workgroup computes more than one tile, or none.
-    programs : int, optional
-    claims : Claims, optional
-    clusters : Clusters, optional
-    launches : int
-        Launches in a row that the counts are taken after.
-    swizzled : Grid, optional
-        What a swizzle of the closed language is over, where that is not the workgroups of ``grid`` and ``tiles``.
-    note : str
-        What was shortened, and why that changes nothing.
-    fitted : mapping of str to tuple of str
-        Constants of this description that were fitted to measured rows: ids of those rows, by the constant's name.
-    """
+    """One kernel at one size."""
 
     name: str
     problem: Mapping[str, int]
-    dtype: str
+    dtype: str  # type of the arithmetic, a key of ``Gpu.peak_tflops``
     resources: Resources
     flops: float
     issued_flops: float
+    # ``build_trace(line_bytes) -> Trace``, one workgroup a tile
     build_trace: Callable[[int], Trace] = field(repr=False)
-    grid: tuple[int, ...] = ()
-    tiles: tuple[int, int] = (1, 1)
+    grid: tuple[int, ...] = ()  # workgroups launched, x fastest: what a formula is over
+    tiles: tuple[int, int] = (1, 1)  # rows and columns of tiles: what a named order is over
+    # ``schedule(order, xcds) -> tiles`` where a workgroup computes more than one tile, or none
     schedule: Callable[[str, int], np.ndarray] | None = field(repr=False, default=None)
     vector_ops: float = 0.0
     programs: int | None = None
     claims: Claims | None = None
     clusters: Clusters | None = None
-    launches: int = 1
+    launches: int = 1  # launches in a row that the counts are taken after
+    # what a swizzle of the closed language is over, where that is not the workgroups of ``grid`` and ``tiles``
     swizzled: Grid | None = None
-    note: str = ""
+    note: str = ""  # what was shortened, and why that changes nothing
+    # constants of this description that were fitted to measured rows: ids of those rows, by the constant's name
     fitted: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property

@@ -9,27 +9,13 @@ from dataclasses import dataclass, field
 
 @dataclass
 class CountedLaunch:
-    """One launch as a profiler saw it.
+    """One launch as a profiler saw it."""
 
-    Parameters
-    ----------
-    number : int
-        The profiler's own, in launch order.
-    kernel : str
-        Name of the compiled kernel.
-    counters : dict of str to float
-        By the profiler's own names.
-    duration_ns : float, optional [ns]
-        Under the profiler.
-    about : dict
-        Registers, LDS, grid as printed.
-    """
-
-    number: int
-    kernel: str
-    counters: dict[str, float] = field(default_factory=dict)
-    duration_ns: float | None = None
-    about: dict[str, str] = field(default_factory=dict)
+    number: int  # the profiler's own, in launch order
+    kernel: str  # name of the compiled kernel
+    counters: dict[str, float] = field(default_factory=dict)  # by the profiler's own names
+    duration_ns: float | None = None  # [ns]: under the profiler
+    about: dict[str, str] = field(default_factory=dict)  # registers, LDS, grid as printed
 
 
 def name_pattern(function: str) -> str:

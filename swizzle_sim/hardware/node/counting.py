@@ -20,13 +20,7 @@ Passes = list[dict[str, Any]]
 
 
 def profiler_for(vendor: str) -> Rocprofv3 | NsightCompute:
-    """Program that reads the hardware counters of a vendor's GPUs.
-
-    Raises
-    ------
-    Refused
-        For a vendor without one.
-    """
+    """Program that reads the hardware counters of a vendor's GPUs."""
     found: dict[str, Rocprofv3 | NsightCompute] = {"amd": Rocprofv3(), "nvidia": NsightCompute()}
     if vendor not in found:
         raise Refused(f"GPU vendor {vendor!r}: one of {', '.join(found)}")
@@ -43,45 +37,19 @@ def find_program(profiler: Rocprofv3 | NsightCompute, named: str | None) -> str 
 
 @dataclass(frozen=True)
 class Counting:
-    """How the candidates of a bundle are counted.
-
-    Parameters
-    ----------
-    profiler : Profiler
-    program : str
-        Its path.
-    function : str
-        Kernel to count.
-    cwd : Path
-        Of the process that launches it.
-    limit_s : float [s]
-        Of one pass.
-    warmups : int
-        Launches at the beginning that do not count.
-    refused : set of str
-        Counters that this machine does not count: not requested, and added to.
-    """
+    """How the candidates of a bundle are counted."""
 
     profiler: Rocprofv3 | NsightCompute
-    program: str
-    function: str
-    cwd: Path
-    limit_s: float
-    warmups: int
+    program: str  # its path
+    function: str  # kernel to count
+    cwd: Path  # of the process that launches it
+    limit_s: float  # [s]: of one pass
+    warmups: int  # launches at the beginning that do not count
+    # counters that this machine does not count: not requested, and added to
     refused: set[str] = field(default_factory=set)
 
     def count(self, work: Sequence[str], folder: Path, on_pass: Callable[[dict[str, Any]], None]) -> Passes:
-        """Run every pass; a pass that is refused is retried in smaller groups, one that hangs is not.
-
-        Parameters
-        ----------
-        work : sequence of str
-            Words of the process that launches one candidate.
-        folder : Path
-            Takes the raw files, a folder for each pass.
-        on_pass : callable
-            Called after each pass.
-        """
+        """Run every pass; a pass that is refused is retried in smaller groups, one that hangs is not."""
         done: Passes = []
         todo = [tuple(one) for one in self.profiler.passes]
         while todo:
@@ -134,13 +102,7 @@ def _entry(one: CountedLaunch, counters: Iterable[str]) -> dict[str, Any]:
 
 
 def medians(passes: Passes) -> dict[str, dict[str, Any]]:
-    """Median over launches of each counter, from the first pass that has it.
-
-    Returns
-    -------
-    counters : dict
-        ``{name: {"value", "lowest", "highest", "launches", "pass"}}``.
-    """
+    """Median over launches of each counter, from the first pass that has it."""
     found: dict[str, dict[str, Any]] = {}
     for number, one in enumerate(passes, start=1):
         for name in dict.fromkeys(key for dispatch in one["dispatches"] for key in dispatch["counters"]):
@@ -157,13 +119,7 @@ def medians(passes: Passes) -> dict[str, dict[str, Any]]:
 
 
 def summary(values: Sequence[float]) -> dict[str, float]:
-    """Median and spread: quartiles, extremes, count.
-
-    Parameters
-    ----------
-    values : sequence of float
-        At least one.
-    """
+    """Median and spread: quartiles, extremes, count."""
     ordered = sorted(values)
     low, _, high = statistics.quantiles(ordered, n=4, method="inclusive") if len(ordered) > 1 else ordered * 3
     return {

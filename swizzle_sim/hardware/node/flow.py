@@ -61,16 +61,7 @@ def _now() -> str:
 
 
 class Flow:
-    """One confirmation.
-
-    Parameters
-    ----------
-    folder : Path
-        The bundle.
-    manifest : mapping
-    out : Path
-    given : argparse.Namespace
-    """
+    """One confirmation."""
 
     def __init__(self, folder: Path, manifest: Mapping[str, Any], out: Path, given: argparse.Namespace):
         self.folder, self.manifest, self.out, self.given = folder, manifest, out, given

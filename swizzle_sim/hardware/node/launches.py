@@ -23,18 +23,7 @@ RELATIVE = {"fp8e4": 0.13, "fp8e5": 0.26, "bf16": 1.6e-2, "fp16": 2e-3, "fp32": 
 
 
 class Tensors:
-    """Every tensor argument of one launch.
-
-    Parameters
-    ----------
-    launch : mapping
-        Of the manifest.
-    folder : Path
-        The bundle, which holds tensors whose values matter.
-    seed : int
-        Of those that are drawn.
-    device : str
-    """
+    """Every tensor argument of one launch."""
 
     def __init__(self, launch: Mapping[str, Any], folder: Path, seed: int, device: str = "cuda"):
         arrays = {name: one["array"] for name, one in launch["arguments"] if "array" in one}
@@ -94,14 +83,7 @@ class Tensors:
         return {name: self.buffers[name].clone() for name, one in self.about.items() if one["role"] != "in"}
 
     def compare(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
-        """How the outputs differ from those of the unswizzled kernel.
-
-        Returns
-        -------
-        found : dict
-            ``how``: ``bitwise``, ``tolerance`` or ``differs``; ``worst`` of the last two: the largest difference over
-            the largest value, and the tensor's name.
-        """
+        """How the outputs differ from those of the unswizzled kernel."""
         torch.cuda.synchronize()
         found: dict[str, Any] = {"how": "bitwise"}
         for name, buffer in wanted.items():
@@ -131,13 +113,7 @@ class Tensors:
 
 
 def load_function(folder: Path, manifest: Mapping[str, Any], file: str, function: str) -> Any:
-    """Triton function of one file of the bundle, the file's digest checked just before it runs.
-
-    Raises
-    ------
-    Refused
-        If the file is not what the manifest says, or has no such function.
-    """
+    """Triton function of one file of the bundle, the file's digest checked just before it runs."""
     path, package = folder / file, manifest.get("package", "")
     parts = [name for name in manifest["files"] if name.startswith(f"{PACKAGE}/")]
     for name in (file, *parts):
@@ -190,15 +166,7 @@ def _stand_for_declarations() -> None:
 
 
 def launcher(function: Any, launch: Mapping[str, Any], tensors: Mapping[str, Any]) -> Callable[[], None]:
-    """Call that launches a function once.
-
-    Parameters
-    ----------
-    function : triton.JITFunction
-    launch : mapping
-        Of the manifest; ``options`` are compile options beside its own.
-    tensors : mapping of str to torch.Tensor
-    """
+    """Call that launches a function once."""
     given = {name: tensors[name] if "array" in one else one["value"] for name, one in launch["arguments"]}
     constants = {name: _constant(value) for name, value in launch["constexprs"].items()}
     grid = tuple(launch["grid"])

@@ -16,19 +16,7 @@ PARTITION = "class/drm/card*/device/current_{what}_partition"
 
 
 def amd_topology(sys: Path = Path("/sys")) -> dict[str, Any]:
-    """Topology of the AMD GPUs as the kernel driver gives it: XCDs, CUs, partition and memory modes.
-
-    Parameters
-    ----------
-    sys : Path
-        Where sysfs is mounted.
-
-    Returns
-    -------
-    topology : dict
-        ``xcds`` and ``compute_units`` of a device, ``partition``, ``memory_mode``, ``devices``; a key is left out
-        where the driver does not give it, or devices differ.
-    """
+    """Topology of the AMD GPUs as the kernel driver gives it: XCDs, CUs, partition and memory modes."""
     nodes = [_properties(path) for path in sorted((sys / KFD).glob("*/properties"))]
     gpus = [node for node in nodes if node.get("simd_count", 0) > 0]
     found: dict[str, Any] = {"devices": len(gpus)}
@@ -71,20 +59,7 @@ def nvidia_driver(log: Path) -> str:
 
 
 def check_machine(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
-    """Refuse a machine that the bundle was not made for; returns notes on what could not be determined.
-
-    Parameters
-    ----------
-    wanted : mapping
-        Of the manifest: ``title``, ``arch``, ``xcds``, ``compute_units``.
-    found : mapping
-        ``name``, ``arch``, ``compute_units`` of the device, and `amd_topology`.
-
-    Raises
-    ------
-    Refused
-        Names both sides.
-    """
+    """Refuse a machine that the bundle was not made for; returns notes on what could not be determined."""
     title = wanted["title"]
     if found["arch"] != wanted["arch"]:
         raise Refused(f"this GPU is {found['name']} ({found['arch']}); the bundle is for {title} ({wanted['arch']})")
@@ -107,15 +82,7 @@ def check_machine(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> list[s
 
 
 def check_compiler(priced_with: str | None, triton: str) -> list[str]:
-    """Warn where a bundle's prices are those of another compiler; returns notes.
-
-    Parameters
-    ----------
-    priced_with : str or None
-        Triton that registers and workgroups a CU of the candidates were computed with; None where they were not.
-    triton : str
-        Of this node.
-    """
+    """Warn where a bundle's prices are those of another compiler; returns notes."""
     if priced_with is None or triton.partition("+")[0] == priced_with.partition("+")[0]:
         return []
     return [

@@ -34,13 +34,7 @@ def identity(manifest: Mapping[str, Any]) -> str:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Manifest of a bundle, its own digest checked.
-
-    Raises
-    ------
-    Refused
-        If there is none, it is damaged or changed, or of another format.
-    """
+    """Manifest of a bundle, its own digest checked."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         found = identity(manifest)
@@ -57,13 +51,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def check_files(folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Refuse a bundle whose files are not those of its manifest.
-
-    Raises
-    ------
-    Refused
-        If a file differs, is missing, or is one too many: kernels could import files of their folder.
-    """
+    """Refuse a bundle whose files are not those of its manifest."""
     for name, wanted in manifest["files"].items():
         path = folder / name
         found = digest(path.read_bytes()) if path.is_file() and not path.is_symlink() else None
@@ -84,13 +72,7 @@ def check_files(folder: Path, manifest: Mapping[str, Any]) -> None:
 
 
 def read_order(folder: Path, manifest: Mapping[str, Any], candidate: Mapping[str, Any]) -> array:
-    """Tile of every workgroup, as the candidate's expected permutation says.
-
-    Raises
-    ------
-    Refused
-        If it is no bijection of the grid.
-    """
+    """Tile of every workgroup, as the candidate's expected permutation says."""
     order = array("i")
     order.frombytes((folder / candidate["order"]).read_bytes())
     grid = manifest["launch"]["grid"]
@@ -103,14 +85,7 @@ def read_order(folder: Path, manifest: Mapping[str, Any], candidate: Mapping[str
 
 
 class Store:
-    """A document on disk.
-
-    Parameters
-    ----------
-    path : Path
-    document : dict
-        JSON-ready.
-    """
+    """A document on disk."""
 
     def __init__(self, path: Path, document: dict[str, Any]):
         self.path, self.document = path, document

@@ -44,13 +44,7 @@ def run(
 
     Parameters
     ----------
-    command : sequence of str
-    log : Path
-        File that takes its output, stdout and stderr together.
     limit_s : float [s]
-    cwd : Path, optional
-    env : mapping, optional
-        Variables to set in addition to those of this process.
     """
     began = time.monotonic()
     with open(log, "wb") as out:

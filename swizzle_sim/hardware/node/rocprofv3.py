@@ -24,19 +24,7 @@ OUT = "pass"
 
 
 def read_counters(path: Path) -> tuple[list[CountedLaunch], list[str]]:
-    """Dispatches of one file, and what was wrong with it.
-
-    Parameters
-    ----------
-    path : Path
-
-    Returns
-    -------
-    dispatches : list of CountedLaunch
-        Those whose rows are whole; a file cut short loses its last row only.
-    notes : list of str
-        Missing columns, rows left out, counters that were given twice.
-    """
+    """Dispatches of one file, and what was wrong with it."""
     found: dict[int, CountedLaunch] = {}
     notes: list[str] = []
     for number, row in enumerate(_rows(path, notes), start=2):

@@ -37,10 +37,7 @@ class Clock:
 
     Parameters
     ----------
-    launches : mapping of str to callable
-        By candidate.
     flush_bytes : int [bytes]
-    device : str
     """
 
     def __init__(
@@ -156,13 +153,7 @@ def _triton_version() -> str:
 
 
 class Work:
-    """Candidates of a bundle, ready to launch.
-
-    Parameters
-    ----------
-    folder : Path
-    manifest : mapping
-    """
+    """Candidates of a bundle, ready to launch."""
 
     def __init__(self, folder: Path, manifest: Mapping[str, Any]):
         self.folder, self.manifest = folder, manifest

@@ -60,22 +60,9 @@ def names_of(spec: str) -> set[str]:
 def parse_spec(spec: str) -> tuple[Part, ...]:
     """Families and parameters of a spec, defaults filled in.
 
-    Parameters
-    ----------
-    spec : str
-        ``name`` or ``name(parameter=integer, ...)``, joined by ``+``: placements first, then at most one order.
-
     Returns
     -------
     parts : tuple of (Family, dict of str to int)
-
-    Raises
-    ------
-    UnknownName
-        If no family, or no parameter of it, has that name; offers the nearest.
-    LanguageError
-        With code ``parameter`` if a value is not an integer in range or is given twice, with code ``syntax`` if the
-        text is no spec, with code ``result`` if something follows an order.
     """
     if not is_spec(spec):
         shown = spec if len(spec) <= 80 else spec[:77] + "..."
@@ -98,13 +85,7 @@ def parse_spec(spec: str) -> tuple[Part, ...]:
 
 
 def spec_of(parts: Iterable[tuple[Family | str, Mapping[str, int]]]) -> str:
-    """Spec of families and parameters, in canonical spelling, every parameter written: undoes `parse_spec`.
-
-    Raises
-    ------
-    UnknownName, LanguageError
-        As `parse_spec` does.
-    """
+    """Spec of families and parameters, in canonical spelling, every parameter written: undoes `parse_spec`."""
     pieces = []
     for one, params in parts:
         name = one if isinstance(one, str) else one.name
@@ -188,11 +169,6 @@ def condition_of(spec: str) -> str:
 
     A composition is a bijection exactly where each part is: once a map of a finite set onto itself has lost an id, no
     other map restores it.
-
-    Returns
-    -------
-    condition : str
-        ``"always"`` or a condition of the language.
     """
     parts = dict.fromkeys(one.condition for one, _ in parse_spec(spec) if one.condition != "always")
     if len(parts) > 1:
@@ -201,27 +177,7 @@ def condition_of(spec: str) -> str:
 
 
 def holds(spec: str, grid: Grid, num_xcds: int) -> bool:
-    """Whether a spec is a bijection of a grid, decided from its stated condition without enumeration.
-
-    Parameters
-    ----------
-    spec : str
-    grid : Grid
-    num_xcds : int
-        At least 1.
-
-    Returns
-    -------
-    holds : bool
-        False also if an order needs two or three axes that the grid lacks.
-
-    Raises
-    ------
-    UnknownName, LanguageError
-        As `parse_spec` does.
-    SizeError
-        If ``num_xcds`` is below 1.
-    """
+    """Whether a spec is a bijection of a grid, decided from its stated condition without enumeration."""
     if num_xcds < 1:
         raise SizeError(f"num_xcds = {num_xcds}: a GPU has at least one XCD")
     for one, params in parse_spec(spec):

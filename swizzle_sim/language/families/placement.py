@@ -13,53 +13,29 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Parameter:
-    """One integer parameter of a family.
+    """One integer parameter of a family."""
 
-    Parameters
-    ----------
-    default, low, high : int
-        Default value, and the range, both ends included.
-    doc : str
-        What it counts.
-    """
-
-    default: int
+    default: int  # default value, and the range, both ends included
     low: int
     high: int
-    doc: str
+    doc: str  # what it counts
 
 
 @dataclass(frozen=True)
 class Family:
-    """A published swizzle, as a text of the language with parameters.
+    """A published swizzle, as a text of the language with parameters."""
 
-    Parameters
-    ----------
-    name : str
-        Name in a spec.
-    summary : str
-        One sentence.
-    text : callable
-        ``text(**params) -> str``, a text of the language; a value for every parameter.
-    source : str
-        Paper or project that published it.
-    parameters : mapping of str to Parameter
-        In the order in which a spec writes them.
-    axes : int
-        0 for a placement, which maps ``pid`` to ``pid`` on any grid. 2 for an order of tiles, which reads
-        ``num_pid_m, num_pid_n`` and assigns ``pid_m, pid_n``. 3 for an order of boxes, which reads
-        ``num_pid_x, num_pid_y, num_pid_z`` and assigns ``pid_x, pid_y, pid_z``.
-    condition : str
-        Where it is a bijection, exactly: ``"always"`` or a condition of the language over ``num_pids``,
-        ``num_pid_m``, ``num_pid_n``, ``num_xcds`` and the parameters, on grids that have the axes.
-    """
-
-    name: str
-    summary: str
-    text: Callable[..., str]
-    source: str
-    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    name: str  # name in a spec
+    summary: str  # one sentence
+    text: Callable[..., str]  # ``text(**params) -> str``, a text of the language; a value for every parameter
+    source: str  # paper or project that published it
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)  # in the order in which a spec writes them
+    # 0 for a placement, which maps ``pid`` to ``pid`` on any grid. 2 for an order of tiles, which reads ``num_pid_m,
+    # num_pid_n`` and assigns ``pid_m, pid_n``. 3 for an order of boxes, which reads ``num_pid_x, num_pid_y, num_pid_z``
+    # and assigns ``pid_x, pid_y, pid_z``.
     axes: int = 0
+    # where it is a bijection, exactly: ``"always"`` or a condition of the language over ``num_pids``, ``num_pid_m``,
+    # ``num_pid_n``, ``num_xcds`` and the parameters, on grids that have the axes
     condition: str = "always"
 
     @property

@@ -27,10 +27,6 @@ def perfetto_trace(spans: np.ndarray, order: np.ndarray, traffic: Traffic, gpu: 
         As `xcd_model.replay_timed` fills it; -1 of workgroups that touch nothing, which are left out.
     order : (num_pids,) int array
         Tile that each workgroup computes.
-    traffic : Traffic
-        Of the same replay.
-    gpu : Gpu
-    title : str
     """
     events = [*_names(spans, gpu), *_workgroups(spans, order, gpu), *_misses(traffic), *_misses_by_cu(spans, gpu)]
     about = {"title": title, "kind": "simulated, timed replay; not a measurement"}

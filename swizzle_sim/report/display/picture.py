@@ -28,21 +28,7 @@ EXACT = "exact: round-robin dispatch and the swizzle's own arithmetic"
 
 
 def png(figure: Figure, *, note: str = "simulated", dpi: int = 150, **options) -> bytes:
-    """Bytes of a figure as PNG; the same figure gives the same bytes.
-
-    Parameters
-    ----------
-    figure : Figure
-    note : str
-        What kind of numbers these are, for the foot of the picture.
-    dpi : int
-    **options
-        Of Pillow.
-
-    Returns
-    -------
-    data : bytes
-    """
+    """Bytes of a figure as PNG; the same figure gives the same bytes."""
     figure.supxlabel(note, x=0.995, ha="right", fontsize=7, color=OTHER, parse_math=False)
     stream = io.BytesIO()
     figure.savefig(stream, format="png", dpi=dpi, facecolor="white", pil_kwargs=options)

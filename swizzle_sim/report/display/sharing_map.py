@@ -26,26 +26,14 @@ PLAIN_STEPS = ".-+*#"
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """Tiles around one workgroup, laid out as they lie.
+    """Tiles around one workgroup, laid out as they lie."""
 
-    Parameters
-    ----------
-    tiles : (rows, cols) int64 array
-        Workgroup of each cell, -1 where there is none.
-    first_row, first_col : int
-        Of the whole map.
-    row, col : str
-        What the axes are called.
-    note : str
-        What of the grid is not shown; empty where all is.
-    """
-
-    tiles: np.ndarray = field(repr=False)
-    first_row: int
+    tiles: np.ndarray = field(repr=False)  # (rows, cols) int64 array: workgroup of each cell, -1 where there is none
+    first_row: int  # of the whole map
     first_col: int
-    row: str
+    row: str  # what the axes are called
     col: str
-    note: str
+    note: str  # what of the grid is not shown; empty where all is
 
 
 def window(grid: Grid, workgroup: int, most_rows: int, most_cols: int) -> Window:
@@ -89,18 +77,7 @@ def values(one: Shared, tiles: np.ndarray) -> np.ndarray:
 
 
 def draw_text(shared: Sequence[Shared], grid: Grid, workgroup: int, width: int, unicode: bool = True) -> str:
-    """Maps of all tensors in characters, side by side as far as they fit.
-
-    Parameters
-    ----------
-    shared : sequence of Shared
-    grid : Grid
-    workgroup : int
-    width : int
-        Characters a line.
-    unicode : bool
-        Whether the terminal takes more than ASCII.
-    """
+    """Maps of all tensors in characters, side by side as far as they fit."""
     cut = window(grid, workgroup, TEXT_ROWS, TEXT_COLS)
     steps = STEPS if unicode else PLAIN_STEPS
     maps: dict[tuple[str, ...], list[str]] = {}
@@ -130,19 +107,7 @@ def _text_rows(share: np.ndarray, tiles: np.ndarray, workgroup: int, steps: str)
 
 
 def sharing_picture(shared: Sequence[Shared], grid: Grid, workgroup: int, title: str) -> Figure:
-    """Heat maps of all tensors side by side.
-
-    Parameters
-    ----------
-    shared : sequence of Shared
-    grid : Grid
-    workgroup : int
-    title : str
-
-    Returns
-    -------
-    figure : Figure
-    """
+    """Heat maps of all tensors side by side."""
     from matplotlib.figure import Figure
 
     cut = _zoom(shared, grid, workgroup)

@@ -41,7 +41,6 @@ def plane(grid: Grid, of_tile: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    grid : Grid
     of_tile : (num_pids,) array
         Value of each tile.
 
@@ -66,7 +65,6 @@ def tile_map(grid: Grid, xcd: np.ndarray, order: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    grid : Grid
     xcd : (num_pids,) int array
         XCD of each hardware id.
     order : (num_pids,) int array
@@ -84,10 +82,6 @@ def map_png(xcd: np.ndarray, num_xcds: int, only: int | None = None) -> bytes:
     ----------
     xcd : (rows, columns) int array
         XCD of each tile; `NO_TILE` is transparent.
-    num_xcds : int
-        At most 255.
-    only : int, optional
-        The one XCD that has its colour; the others are grey.
     """
     from PIL import Image  # noqa: PLC0415  (matplotlib's; the process that serves the page draws only on request)
 
@@ -104,11 +98,8 @@ def draw_xcds(axes: Axes, tiles: np.ndarray, title: str, num_xcds: int, numbered
 
     Parameters
     ----------
-    axes : Axes
     tiles : (rows, columns) int array
         XCD of each tile, `NO_TILE` where there is none.
-    title : str
-    num_xcds : int
     numbered_side : int [tiles]
     """
     from matplotlib.colors import to_rgba_array

@@ -24,36 +24,20 @@ ALIKE = 5e-4  # relative gap, or of a rate 0 to 1 its tenth: figures that print 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What measured rows say of one objective on one GPU.
-
-    Parameters
-    ----------
-    gpu, objective : str
-    pairs : int
-        Pairs of orders of one workload that were measured over 3 % (rates: one point) apart.
-    right : int
-        Of these, how many the timed replay puts the right way round; of times as the tool ranks them, ties by reads.
-    tells_apart : float
-        Predicted gap up to which its sign was no better than a coin's; relative, of a rate 0 to 1.
-    source : str
-        Of the measurements; empty where there are none.
-    alone : int, optional
-        Right by the figure alone, where another one breaks its ties.
-    launches : int
-        Whose orders were all measured.
-    lost, launched : float
-        Measured time over that of each launch's best order, less 1, in the mean: of the order that is chosen, ties
-        broken as the tool breaks them, and of the launch order.
-    """
+    """What measured rows say of one objective on one GPU."""
 
     gpu: str
     objective: str
-    pairs: int = 0
+    pairs: int = 0  # pairs of orders of one workload that were measured over 3 % (rates: one point) apart
+    # of these, how many the timed replay puts the right way round; of times as the tool ranks them, ties by reads
     right: int = 0
+    # predicted gap up to which its sign was no better than a coin's; relative, of a rate 0 to 1
     tells_apart: float = 0.0
-    source: str = ""
-    alone: int | None = None
-    launches: int = 0
+    source: str = ""  # of the measurements; empty where there are none
+    alone: int | None = None  # right by the figure alone, where another one breaks its ties
+    launches: int = 0  # whose orders were all measured
+    # measured time over that of each launch's best order, less 1, in the mean: of the order that is chosen, ties broken
+    # as the tool breaks them, and of the launch order
     lost: float = 0.0
     launched: float = 0.0
 

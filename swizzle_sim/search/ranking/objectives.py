@@ -13,23 +13,13 @@ from xcd_model.errors import SearchError, UnknownName
 
 @dataclass(frozen=True)
 class Objective:
-    """One figure of a score.
+    """One figure of a score."""
 
-    Parameters
-    ----------
-    name, spoken, unit : str
-        ``spoken`` is the name in a sentence.
-    of : callable
-        ``of(score) -> float``.
-    largest : bool
-        Whether more is better: of a rate, 0 to 1.
-    """
-
-    name: str
+    name: str  # ``spoken`` is the name in a sentence
     spoken: str
     unit: str
-    of: Callable[[Score], float]
-    largest: bool = False
+    of: Callable[[Score], float]  # ``of(score) -> float``
+    largest: bool = False  # whether more is better: of a rate, 0 to 1
 
     def cost(self, score: Score) -> float:
         """Minus a rate, or the logarithm of anything else: less is better; infinite where there is no such figure."""
@@ -83,15 +73,7 @@ TIME, HIT_RATE = OBJECTIVES["time"], OBJECTIVES["l2_hit_rate"]
 
 
 def read_objectives(text: str) -> tuple[Objective, ...]:
-    """Objectives by name, one or two separated by a comma.
-
-    Raises
-    ------
-    UnknownName
-        If there is none of that name.
-    SearchError
-        If there are more than two, or the same twice.
-    """
+    """Objectives by name, one or two separated by a comma."""
     names = [name.strip() for name in text.split(",")]
     for name in names:
         if name not in OBJECTIVES:
@@ -112,18 +94,7 @@ def chosen_objectives(text: str | None, gpu: str, replay: str) -> tuple[Objectiv
 
 
 def pareto_front(costs: Sequence[Sequence[float]]) -> list[int]:
-    """Indices of the points that no other dominates.
-
-    Parameters
-    ----------
-    costs : sequence of n sequences of float
-        Less is better.
-
-    Returns
-    -------
-    front : list of int
-        By rising first cost; of equal points the first.
-    """
+    """Indices of the points that no other dominates."""
     front: list[int] = []
     lowest: tuple[float, ...] | None = None
     for i in sorted(range(len(costs)), key=lambda i: (*costs[i], i)):

@@ -33,23 +33,12 @@ SLOWER = 5e-4  # speedup below 1 from which an order is said to be predicted slo
 
 @dataclass(frozen=True)
 class Ranking:
-    """How a run ranks its attempts.
+    """How a run ranks its attempts."""
 
-    Parameters
-    ----------
-    objectives : tuple of Objective
-        One, or two for a Pareto front.
-    sizes : int
-        Problem sizes whose mean gain counts.
-    gpu : str
-        Whose evidence gives the tolerance.
-    inseparable : collection of int
-        Numbers of attempts that other plausible constants do not tell from the best one.
-    """
-
-    objectives: tuple[Objective, ...] = (HIT_RATE,)
-    sizes: int = 1
-    gpu: str = ""
+    objectives: tuple[Objective, ...] = (HIT_RATE,)  # one, or two for a Pareto front
+    sizes: int = 1  # problem sizes whose mean gain counts
+    gpu: str = ""  # whose evidence gives the tolerance
+    # numbers of attempts that other plausible constants do not tell from the best one
     inseparable: Collection[int] = frozenset()
 
     @property
@@ -192,15 +181,7 @@ def loses_occupancy(score: Score) -> bool:
 
 
 def ranking_of(about: Mapping[str, Any], folder: Path | None = None) -> Ranking:
-    """Ranking of a run, by its record; the L2 hit rate where the record of an older version says nothing.
-
-    Parameters
-    ----------
-    about : mapping
-        `swizzle_sim.search.history.History.about`.
-    folder : Path, optional
-        Run folder, where the finalists may have been replayed under other constants.
-    """
+    """Ranking of a run, by its record; the L2 hit rate where the record of an older version says nothing."""
     settings = about.get("search") or {}
     names = about.get("objectives") or settings.get("objectives") or ()
     found = tuple(OBJECTIVES[name] for name in names if name in OBJECTIVES)

@@ -87,11 +87,6 @@ def ceiling(
 
     ``formulas`` and ``evaluations`` are replays of formulas and of permutations, each at least 1; ``on_progress`` is a
     `swizzle_sim.base.progress.Progress`, or what takes the same counts.
-
-    Raises
-    ------
-    SearchError
-        If the grid is too large, tiles are claimed from atomic counters, or there is nothing to spend.
     """
     if kernel.grid.num_pids > MOST_WORKGROUPS:
         raise SearchError(

@@ -69,13 +69,6 @@ def search(kernels: Sequence[Kernel], gpu: Gpu, folder: str | Path, plan: Search
     """Search the parameters of templates into a run folder; ``options`` are fields of `RunConfig`.
 
     Of the same kernel at several sizes the mean gain counts, and a candidate must be a bijection at each.
-
-    Raises
-    ------
-    SearchError
-        If a space is empty, or the sampler cannot handle the objectives.
-    RunError
-        If the folder exists and ``resume`` is off, or the run in it has other settings.
     """
     how = RunConfig(**options)
     bench = Bench(*(Scorer(kernel, gpu, **how.of_scorer) for kernel in kernels))
@@ -102,15 +95,7 @@ def search_on(
     on_attempt: OnAttempt | None = None,
     enough: Callable[[], bool] = lambda: False,
 ) -> Run:
-    """Search templates in memory, by default those of the families; ``enough`` is asked before each batch.
-
-    Raises
-    ------
-    SearchError
-        If the constraints of a template allow nothing at the sizes of the bench.
-    LanguageError
-        If a constraint reads a name that has no value.
-    """
+    """Search templates in memory, by default those of the families; ``enough`` is asked before each batch."""
     judge = Judge(bench, objectives, prunes=True)
     plan = SearchPlan(templates=tuple(templates), evaluations=evaluations, objectives=judge.objectives)
     arms = make_arms([scorer.kernel for scorer in bench.scorers], bench.main.gpu, plan, seed)

@@ -8,8 +8,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from swizzle_sim.pricing.knobs import DEFAULT, Knobs, emit_knobs, periods
-from swizzle_sim.pricing.knobs.emit import argument_names
+from swizzle_sim.pricing.knobs import DEFAULT, Knobs, argument_names, emit_knobs, periods
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.strategies.settings import Found, OnReplay, Settings
 from swizzle_sim.workload.kernels import Kernel
@@ -21,13 +20,7 @@ FINALISTS = 6  # timed replays beside those of the two that leave the knobs alon
 
 
 def settings_of(kernel: Kernel, gpu: Gpu, workgroups_per_cu: int) -> tuple[list[Knobs], dict[str, str]]:
-    """Settings that can be written into a kernel's source, the default first, and why others cannot.
-
-    Raises
-    ------
-    SearchError
-        With code ``tune`` if the kernel has no Triton source.
-    """
+    """Settings that can be written into a kernel's source, the default first, and why others cannot."""
     if kernel.launch is None:
         raise SearchError(f"--tune loop: {kernel.name} has no Triton source to change", code="tune")
     trace, refused = kernel.build_trace(gpu.l2.line_bytes), {}
@@ -71,13 +64,7 @@ def tune_loop(
     seed: int = 0,
     on_replay: OnReplay = lambda done, budget: None,
 ) -> Found:
-    """Search orders together with the knobs; ``evaluations`` are lockstep replays, the seed is the timed replay's.
-
-    Raises
-    ------
-    SearchError
-        If there is no knob to set.
-    """
+    """Search orders together with the knobs; ``evaluations`` are lockstep replays, the seed is the timed replay's."""
     by = {"lockstep": Scorer(kernel, gpu, replay="lockstep"), "timed": Scorer(kernel, gpu, seed=seed)}
     every, refused = settings_of(kernel, gpu, by["lockstep"].occupancy)
     if len(every) == 1:

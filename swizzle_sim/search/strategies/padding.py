@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from swizzle_sim.pricing.knobs.emit import argument_names
+from swizzle_sim.pricing.knobs import argument_names
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.strategies.settings import Found, OnReplay, Settings
 from swizzle_sim.workload.kernels import Kernel
@@ -74,13 +74,7 @@ class Padding:
 
 
 def paddings_of(kernel: Kernel, gpu: Gpu) -> tuple[list[Padding], dict[str, str]]:
-    """Paddings that the launch can choose, none first, and by tensor why it cannot choose others.
-
-    Raises
-    ------
-    SearchError
-        With code ``tune`` if the kernel has no launch.
-    """
+    """Paddings that the launch can choose, none first, and by tensor why it cannot choose others."""
     if kernel.launch is None:
         raise SearchError(f"--tune layout: {kernel.name} has no Triton launch whose strides could change", code="tune")
     line_bytes = gpu.l2.line_bytes
@@ -124,13 +118,7 @@ def tune_layout(
     seed: int = 0,
     on_replay: OnReplay = lambda done, budget: None,
 ) -> Found:
-    """Search orders together with paddings; ``evaluations`` are lockstep replays, the seed is the timed replay's.
-
-    Raises
-    ------
-    SearchError
-        If the launch can choose no leading dimension.
-    """
+    """Search orders together with paddings; ``evaluations`` are lockstep replays, the seed is the timed replay's."""
     every, refused = paddings_of(kernel, gpu)
     if len(every) == 1:
         said = "; ".join(f"{name}: {why}" for name, why in refused.items())

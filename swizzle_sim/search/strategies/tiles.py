@@ -50,28 +50,12 @@ class Fit:
 
 @dataclass
 class TileSpace:
-    """Launch configurations of a kernel.
+    """Launch configurations of a kernel."""
 
-    Parameters
-    ----------
-    base : Kernel
-        Of the registry, with BLOCK_M, BLOCK_N and BLOCK_K among its sizes.
-    gpu : Gpu
-    compiles : bool
-        Whether resources come from an AMD compile.
-    pruned : Counter
-        Configurations ruled out before a replay, by reason.
-
-    Raises
-    ------
-    SearchError
-        With code ``tune`` if the kernel has no such sizes, or comes from a file.
-    """
-
-    base: Kernel
+    base: Kernel  # of the registry, with BLOCK_M, BLOCK_N and BLOCK_K among its sizes
     gpu: Gpu
-    compiles: bool
-    pruned: Counter = field(default_factory=Counter)
+    compiles: bool  # whether resources come from an AMD compile
+    pruned: Counter = field(default_factory=Counter)  # configurations ruled out before a replay, by reason
     _fits: dict[tuple[int, ...], Fit] = field(default_factory=dict, repr=False)
 
     def __post_init__(self):

@@ -24,28 +24,14 @@ FORMAT = 1  # raise when the figures change their meaning
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """Figures of one kernel on one GPU.
+    """Figures of one kernel on one GPU."""
 
-    Parameters
-    ----------
-    workgroups_per_cu : int
-        That fit at once.
-    instructions, line_touches : int
-        Tensor instructions of all workgroups, and the cache lines they touch, repetitions counted.
-    distinct_lines : int
-        The same lines, each counted once.
-    footprint_bytes : int
-        Size of all tensors.
-    bound_l2_hit_rate : float
-        0 to 1; what no balanced bijection exceeds.
-    """
-
-    workgroups_per_cu: int
-    instructions: int
+    workgroups_per_cu: int  # that fit at once
+    instructions: int  # tensor instructions of all workgroups, and the cache lines they touch, repetitions counted
     line_touches: int
-    distinct_lines: int
-    footprint_bytes: int
-    bound_l2_hit_rate: float
+    distinct_lines: int  # the same lines, each counted once
+    footprint_bytes: int  # size of all tensors
+    bound_l2_hit_rate: float  # 0 to 1; what no balanced bijection exceeds
 
     @property
     def ideal_reuse(self) -> float:
@@ -54,13 +40,7 @@ class Facts:
 
 
 def facts_of(kernel: Kernel, gpu: Gpu) -> Facts:
-    """Figures of a kernel, from the cache where they are known.
-
-    Raises
-    ------
-    TraceError, ReplayError
-        If the kernel does not fit the model or the GPU.
-    """
+    """Figures of a kernel, from the cache where they are known."""
     key = _key(kernel, gpu)
     known = _read(key)
     if known is None:

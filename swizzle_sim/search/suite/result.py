@@ -26,40 +26,21 @@ CSV_COLUMNS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """What was found for one kernel.
-
-    Parameters
-    ----------
-    kernel : str
-    problem : mapping of str to int
-    grid : str
-    launches : int
-        How often a run of the kernel launches it; `Score.launch` says which one was counted.
-    baseline : Score
-        Of the launch order.
-    best_name, best_source, best_domain : str
-        Best family, its text, and where it is a bijection; the identity where no family beats the launch order.
-    best : Score
-    tried : int
-        Distinct permutations replayed, the launch order included.
-    known : int
-        Combinations of families and parameters that there are for the kernel.
-    seconds : float [s]
-        That the kernel took.
-    """
+    """What was found for one kernel."""
 
     kernel: str
     problem: Mapping[str, int]
     grid: str
-    launches: int
-    baseline: Score
+    launches: int  # how often a run of the kernel launches it; `Score.launch` says which one was counted
+    baseline: Score  # of the launch order
+    # best family, its text, and where it is a bijection; the identity where no family beats the launch order
     best_name: str
     best_source: str
     best_domain: str
     best: Score
-    tried: int
-    known: int
-    seconds: float
+    tried: int  # distinct permutations replayed, the launch order included
+    known: int  # combinations of families and parameters that there are for the kernel
+    seconds: float  # [s]: that the kernel took
 
     @property
     def at_bound(self) -> bool:
@@ -79,14 +60,7 @@ class Result:
 
 @dataclass(frozen=True, eq=False)
 class Suite:
-    """A finished run over kernels.
-
-    Parameters
-    ----------
-    folder : Path
-    gpu, replay : str
-    results : tuple of Result
-    """
+    """A finished run over kernels."""
 
     folder: Path
     gpu: str

@@ -51,13 +51,6 @@ def score_suite(
     ``effort`` multiplies `LOOKUPS`, so what is tried does not depend on the machine; with ``resume`` kernels that an
     earlier call stored in the folder are not repeated. ``on_kernel(name, done, total, best_l2_hit_rate)`` is called as
     candidates are scored.
-
-    Raises
-    ------
-    RunError
-        If the folder exists and ``resume`` is off, or it holds a run of another command.
-    ReplayError
-        If a kernel does not fit the GPU; before anything is replayed.
     """
     for kernel in kernels:
         try:

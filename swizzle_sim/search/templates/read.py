@@ -23,20 +23,7 @@ MOST_TEMPLATES = 100
 
 
 def read_templates(text: str, filename: str = "<template>") -> list[Template]:
-    """Read every template of a text.
-
-    Parameters
-    ----------
-    text : str
-    filename : str
-        Name for messages.
-
-    Raises
-    ------
-    LanguageError
-        With code ``syntax`` if there is no template or a head has another form, ``parameter`` if a parameter is at
-        fault, or as `parse_form` for a body.
-    """
+    """Read every template of a text."""
     if len(text.encode("utf-8", "surrogatepass")) > MAX_TEXT_BYTES:
         _refuse(f"the text has more than {MAX_TEXT_BYTES} bytes", filename, 0, code="limit")
     lines = text.splitlines()
@@ -60,13 +47,7 @@ def read_template(text: str, filename: str = "<template>") -> Template:
 
 
 def load_templates(path: str | Path) -> list[Template]:
-    """Templates of a file.
-
-    Raises
-    ------
-    LanguageError
-        With code ``file`` if it cannot be read, or as `read_templates`.
-    """
+    """Templates of a file."""
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

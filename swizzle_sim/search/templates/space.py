@@ -41,22 +41,7 @@ _ROWS = {
 
 
 class TemplateSpace:
-    """A template at one kernel, or at several sizes of it, and a GPU.
-
-    Parameters
-    ----------
-    template : Template
-    kernels : sequence of Kernel
-        The constraints hold at each.
-    gpu : Gpu
-
-    Raises
-    ------
-    SearchError
-        If the constraints exclude every combination; names the constraint at fault if it is a single one.
-    LanguageError
-        If a constraint reads a name that is neither a parameter nor the grid's nor the kernel's.
-    """
+    """A template at one kernel, or at several sizes of it, and a GPU."""
 
     def __init__(self, template: Template, kernels: Sequence[Kernel], gpu: Gpu):
         self.template = template
@@ -150,25 +135,7 @@ def known_values(kernel: Kernel, gpu: Gpu) -> dict[str, int]:
 
 
 def family_template(names: str, kernel: Kernel, gpu: Gpu) -> Template:
-    """Template of families joined by ``+``, with ranges bounded by the grid.
-
-    Parameters
-    ----------
-    names : str
-        Such as ``"chunked+group_m"``; without parameters, as those are searched.
-    kernel : Kernel
-    gpu : Gpu
-
-    Returns
-    -------
-    template : Template
-        Parameters are called ``family_parameter``, as in ``chunked_chunk``.
-
-    Raises
-    ------
-    UnknownName
-        If there is no such family.
-    """
+    """Template of families joined by ``+``, with ranges bounded by the grid."""
     parts = []
     for name in names.split("+"):
         if name not in FAMILIES:

@@ -21,20 +21,11 @@ FORMS = "low..high, low..high step n, powers low..high, or {1, 2, 5}"
 
 @dataclass(frozen=True)
 class ParameterRange:
-    """Values of one parameter.
-
-    Parameters
-    ----------
-    name : str
-    values : tuple of int
-        Rising, each once, none negative.
-    text : str
-        As it was written.
-    """
+    """Values of one parameter."""
 
     name: str
-    values: tuple[int, ...]
-    text: str
+    values: tuple[int, ...]  # rising, each once, none negative
+    text: str  # as it was written
 
     @property
     def middle(self) -> int:
@@ -49,21 +40,7 @@ class ParameterRange:
 
 
 def read_range(name: str, text: str, filename: str = "<template>") -> ParameterRange:
-    """Read the values of a parameter.
-
-    Parameters
-    ----------
-    name : str
-    text : str
-        ``1..512``, ``8..512 step 8``, ``powers 1..64`` (of two) or ``{1, 2, 5}``.
-    filename : str
-        Name for messages.
-
-    Raises
-    ------
-    LanguageError
-        With code ``parameter`` if it has no such form, or no value, or too many.
-    """
+    """Read the values of a parameter."""
     written = " ".join(text.split())
     try:
         return ParameterRange(name, read_values(written), written)
@@ -73,13 +50,7 @@ def read_range(name: str, text: str, filename: str = "<template>") -> ParameterR
 
 
 def read_values(written: str, forms: str = FORMS) -> tuple[int, ...]:
-    """Values of a range, rising; ``forms`` names the notations that the message offers.
-
-    Raises
-    ------
-    ValueError
-        Names the broken rule.
-    """
+    """Values of a range, rising; ``forms`` names the notations that the message offers."""
     if span := _SPAN.fullmatch(written):
         values = _of_span(span)
     elif listed := _LIST.fullmatch(written):
@@ -113,35 +84,15 @@ def _of_span(span: re.Match) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Template:
-    """A swizzle with parameters; a value for each makes a candidate.
-
-    Parameters
-    ----------
-    name : str
-    ranges : tuple of ParameterRange
-        One per parameter, in declaration order.
-    requires : tuple of str
-        Conditions of the language over parameters, the grid's counts and the kernel's sizes.
-    body : str
-        Statements of the language; they read the parameters as variables.
-    called : str
-        Pattern of a candidate's name, as `str.format` takes it; by default ``name(parameter=value, ...)``.
-    filename : str
-        Name of the text in errors.
-
-    Raises
-    ------
-    LanguageError
-        If the body is outside the language, a parameter is one of the grid's names or is not read by the body, or a
-        condition is not a condition of the language.
-    """
+    """A swizzle with parameters; a value for each makes a candidate."""
 
     name: str
-    ranges: tuple[ParameterRange, ...]
-    requires: tuple[str, ...]
-    body: str
+    ranges: tuple[ParameterRange, ...]  # one per parameter, in declaration order
+    requires: tuple[str, ...]  # conditions of the language over parameters, the grid's counts and the kernel's sizes
+    body: str  # statements of the language; they read the parameters as variables
+    # pattern of a candidate's name, as `str.format` takes it; by default ``name(parameter=value, ...)``
     called: str = ""
-    filename: str = field(default="<template>", compare=False)
+    filename: str = field(default="<template>", compare=False)  # name of the text in errors
 
     def __post_init__(self):
         inputs = parse_form(self.body, self.filename).inputs
