@@ -19,7 +19,7 @@ Each queue serves all who are there at once: waves take turns, and sectors of se
 values of such queues do not depend on how services are distributed. The replay serves one burst after the other; equal
 bursts fall into a rhythm there in which nobody waits until one unit is busy all the time. What the mean values say
 beyond that goes before each step's loads; where one unit is busy all the time the replay's own waits hide it. No
-constant is in it. Decision 0064.
+constant is in it. Decision 0022.
 
 Sources: Reiser and Lavenberg, "Mean-value analysis of closed multichain queuing networks", Journal of the ACM 27(2),
 1980; Baskett, Chandy, Muntz and Palacios, "Open, closed, and mixed networks of queues with different classes of

@@ -9,7 +9,7 @@ import pytest
 
 from swizzle_benchmarks.evidence.docs.notebook_pages import as_markdown, notebook_pages
 from swizzle_benchmarks.evidence.docs.regenerate import EXCHANGE, PICTURES, PREDICTED, pages
-from swizzle_benchmarks.evidence.docs.site import OPTIONAL, complete
+from swizzle_benchmarks.evidence.docs.site import complete
 from tests.docs.typed import ROOT, blocks
 
 DOCS = ROOT / "docs"
@@ -102,11 +102,11 @@ def test_python_of_the_tutorial_runs(tmp_path, monkeypatch, capsys):
     assert 0.7 < float(rate) < 0.81
 
 
-def test_folders_become_their_pages_and_only_named_pages_may_be_absent(tmp_path):
+def test_folders_become_their_pages(tmp_path):
     (tmp_path / "notes").mkdir()
     for name in ("b.md", "a.md", "index.md"):
         (tmp_path / "notes" / name).touch()
-    nav = ["index.md", {"Notes": "notes/"}, {"None": "absent/"}, {"How": [{"CI": OPTIONAL[0]}, {"Typo": "scoore.md"}]}]
+    nav = ["index.md", {"Notes": "notes/"}, {"None": "absent/"}, {"How": [{"Typo": "scoore.md"}]}]
     assert complete(nav, tmp_path, ["notes/z.md", "others/a.md"]) == [
         "index.md",
         {"Notes": ["notes/index.md", "notes/a.md", "notes/b.md", "notes/z.md"]},

@@ -14,13 +14,13 @@ at once.
 Reads go as one: the L2 request coalescer joins reads of one line by SMs of one GPC while one of them is under way. Each
 of the other readers' requests is under way with one for a small part of the time, ``under_way``: they start together
 and drift apart. Workgroups go to GPC after GPC, neighbours in the order to one. An SM takes in what others asked for no
-faster than what it asked for itself. Decision 0060.
+faster than what it asked for itself. Decision 0022.
 
 In step: workgroups that wait for the same lines load at the same time, since whoever is ahead waits for memory, and
 whoever follows finds the lines there. The L2 gives out what they ask for in turn. ``alone`` is the time of a request at
 the rate of the SM's own way in, ``together`` at its part of what the L2 gives out; both are measured, no constant is
 fitted. Where the L2 has room for all that the running workgroups load, nobody waits for memory, and nobody is in step.
-Decision 0059.
+Decision 0022.
 
 Carve-out: L1 and shared memory are one array. The driver gives shared memory one of a few sizes before a launch, and
 the rest is the L1. The sizes are published, the choice is not. The rule was read off 240 launches of one kernel, by

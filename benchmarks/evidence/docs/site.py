@@ -1,4 +1,4 @@
-"""Hooks of the documentation site: folders in the navigation, notebooks, and pages that may be absent.
+"""Hooks of the documentation site: folders in the navigation, and notebooks.
 
 mkdocs loads this file by its path (``hooks`` in ``mkdocs.yml``).
 """
@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from swizzle_benchmarks.evidence.docs.notebook_pages import notebook_pages
-
-OPTIONAL = ("howto/suite-kernel.md", "howto/search-strategy.md")  # pages that a checkout may lack
 
 
 def on_config(config: Any) -> Any:
@@ -31,19 +29,17 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def complete(nav: list[Any], docs: Path, generated: Iterable[str] = ()) -> list[Any]:
-    """Navigation with each folder (``name/``) replaced by its pages, and without optional pages that are absent.
+    """Navigation with each folder (``name/``) replaced by its pages.
 
-    ``generated`` are pages made while building, by path below ``docs``. Other pages that do not exist stay, so that a
-    strict build names them.
+    ``generated`` are pages made while building, by path below ``docs``. Pages that do not exist stay, so that a strict
+    build names them.
     """
     made = list(generated)
     return _each(nav, lambda path: _pages(path, docs, made))
 
 
 def _pages(path: str, docs: Path, made: list[str]) -> str | list[str] | None:
-    if path.endswith("/"):
-        return _in_folder(path, docs, made)
-    return None if path in OPTIONAL and not (docs / path).exists() else path
+    return _in_folder(path, docs, made) if path.endswith("/") else path
 
 
 def _in_folder(path: str, docs: Path, made: list[str]) -> list[str] | None:
