@@ -97,6 +97,14 @@ Marked = Annotated[
         rich_help_panel=FILES,
     ),
 ]
+Call = Annotated[
+    bool,
+    typer.Option(
+        "--call",
+        help="Call marked Python functions, each in a process of its own, in place of reading them: runs their files.",
+        rich_help_panel=FILES,
+    ),
+]
 Junit = Annotated[
     Path | None,
     typer.Option(
@@ -159,6 +167,7 @@ class Given:
     answer: Answer = ""
     marked: Marked = False
     explain: Explain = False
+    call: Call = False
 
     @property
     def words(self) -> list[str]:
@@ -218,8 +227,7 @@ def check(
     """Check that swizzles are bijections; exit 1 if one is not, 2 if one is not checked or there is none.
 
     With --grid or --kernel: there, and on a lattice of other grids. Files and folders without: on every small grid, or
-    as their # swizzle-check comments say. Of a Triton function the program-id prologue is read and the file not run; a
-    marked Python function is imported and called.
+    as their # swizzle-check comments say. Functions are read: nothing of a file is imported or run without --call.
     """
     from swizzle_sim.cli.check_results import print_advice, print_annotations
     from swizzle_sim.testing.run import exit_status
@@ -276,9 +284,11 @@ def _at_one_grid(given: Given, json: bool) -> list[CheckResult]:
         document |= {"grid": list(where.launch), "num_xcds": num_xcds, "problem": names, "verdict": verdict.as_dict()}
         documents.append(document)
         if not json:
-            print_verdict(candidate, str(where), num_xcds, verdict)
+            print_verdict(candidate, where, num_xcds, verdict)
         wrong = verdict.counterexample
-        status, said, code = ("failed", wrong.message, wrong.code) if wrong else ("passed", claim_of(verdict), "")
+        status, said, code = (
+            ("failed", wrong.message, wrong.code) if wrong else ("passed", claim_of(verdict, where), "")
+        )
         if status == "passed" and (torn := _torn(candidate, where, num_xcds, names, given.cluster)):
             status, said, code = "failed", str(torn), torn.code
             document["torn"] = said
@@ -327,7 +337,9 @@ def _on_all_grids(given: Given, folders: Folders, json: bool) -> list[CheckResul
         files += [(file, function) for file in found]
     results: list[CheckResult] = []
     with Progress("checking", "files") as progress:
-        for k, of_file in enumerate(check_files(files, over, marked=given.marked, jobs=folders.jobs), 1):
+        for k, of_file in enumerate(
+            check_files(files, over, marked=given.marked, jobs=folders.jobs, call=given.call), 1
+        ):
             results += [explained(one, over) for one in of_file] if given.explain else of_file
             if len(files) > 1:
                 progress(k, len(files))

@@ -19,7 +19,7 @@ from rich.text import Text
 from swizzle_sim.base.text import visible
 
 if TYPE_CHECKING:
-    from swizzle_sim.language import Swizzle, Verdict
+    from swizzle_sim.language import Grid, Swizzle, Verdict
     from swizzle_sim.pricing.replaying import WorkPerWorkgroup
     from swizzle_sim.pricing.scores import Score
     from swizzle_sim.pricing.scoring import Scorer
@@ -210,17 +210,19 @@ def say(line: str) -> None:
     print(visible(line), file=sys.stderr, flush=True)
 
 
-def print_verdict(candidate: Swizzle, grid: str, num_xcds: int, verdict: Verdict) -> None:
-    """Say whether a candidate is a bijection here, and where else."""
+def print_verdict(candidate: Swizzle, grid: Grid, num_xcds: int, verdict: Verdict, on: str = "") -> None:
+    """Say whether a candidate is a bijection here, and where else, which is proved if it can be."""
     from swizzle_sim.language.lattice import claim_of
+    from swizzle_sim.testing.settle import settle_verdict
 
+    verdict = settle_verdict(verdict, candidate, grid, num_xcds)
     answer = "a bijection" if verdict.bijective else "NOT a bijection"
     if verdict.counterexample and verdict.counterexample.code == "deadlock":
         answer = "a bijection that may WAIT FOR EVER"
-    line(f"{candidate.name}: {answer} at grid {grid}, {num_xcds} XCDs")
+    line(f"{candidate.name}: {answer} at grid {grid}{on}, {num_xcds} XCDs")
     if verdict.counterexample:
         line(f"  {verdict.counterexample.message}")
-    line(f"  {claim_of(verdict)}; {verdict.passed} of {verdict.tested} grids and XCD counts pass")
+    line(f"  {claim_of(verdict, grid)}; {verdict.passed} of {verdict.tested} grids and XCD counts pass")
     if not verdict.complete:
         line("  other grids took too long: untested")
     if verdict.bijective and verdict.lattice_counterexample:

@@ -116,7 +116,7 @@ def score_one(given: Sequence[Swizzle], launch: Launch, how: ReplayOptions, more
     elif found:
         found.print()
     if not json and candidate.name != LAUNCHED:
-        output.print_verdict(candidate, str(scorer.kernel.grid), scorer.gpu.xcds, verdict)
+        output.print_verdict(candidate, scorer.kernel.grid, scorer.gpu.xcds, verdict)
     return verdict.bijective
 
 
@@ -414,8 +414,8 @@ def _print_table(orders: Sequence[Swizzle], found: Sequence[OnGpu]) -> None:
     for on in found:
         for one, verdict, attempt in zip(orders, on.verdicts, on.attempts, strict=True):
             if not verdict.bijective:
-                grid = f"{on.scorer.kernel.grid}, {on.scorer.gpu.name}"
-                output.print_verdict(one, grid, on.scorer.gpu.xcds, verdict)
+                gpu = on.scorer.gpu
+                output.print_verdict(one, on.scorer.kernel.grid, gpu.xcds, verdict, f", {gpu.name}")
             elif attempt.score and attempt.score.price and attempt.score.price.loses_occupancy:
                 line(f"{one.name} on {on.scorer.gpu.name}: {attempt.score.price} (workgroups lost)")
 

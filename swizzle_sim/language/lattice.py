@@ -14,6 +14,13 @@ from swizzle_sim.language.grid import Grid
 from swizzle_sim.language.ir import Form, literals
 from swizzle_sim.language.verdict import EVERY_GRID, EVERY_GRID_TRIED, NOWHERE, TESTED, THIS_GRID_ONLY, UNNAMED, Verdict
 
+# Kinds of launches, of which a verdict speaks of one.
+KINDS = {
+    "line": "of one axis",
+    "tiles": "of one axis in tiles",
+    "plane": "of two axes",
+    "box": "of three axes",
+}
 XCD_COUNTS = (1, 2, 3, 4, 6, 8)
 _UNCONDITIONAL = frozenset({EVERY_GRID, EVERY_GRID_TRIED, "everywhere"})  # the last: in histories of before 0.3
 
@@ -165,15 +172,27 @@ def named(domain: str) -> bool:
     return not unconditional(domain) and domain not in (THIS_GRID_ONLY, NOWHERE, UNNAMED)
 
 
-def claim(status: str, domain: str, tested: int, largest: int, covers: str = "") -> str:
-    """What is known of a candidate, for people: the word, the domain, and on what it rests."""
-    where = f"where {domain}" if named(domain) else domain
+def claim(status: str, domain: str, tested: int, largest: int, covers: str = "", of: str = "") -> str:
+    """What is known of a candidate, for people: the word, the domain and the launches, and on what it rests."""
+    where = f"where {domain}" if named(domain) and not domain.startswith(EVERY_GRID) else domain
+    if of:
+        where = (
+            f"every launch {of}{domain.removeprefix(EVERY_GRID)}" if domain.startswith(EVERY_GRID) else f"{where}, {of}"
+        )
+    if of and domain == EVERY_GRID_TRIED:
+        where = f"{domain}, {of}"
     if status != TESTED:
         return f"{status}: {where}" + (f", {covers}" if covers else "")
     launches = f"{tested} launch{'es' * (tested != 1)}"
     return f"tested: {where} ({launches}, the largest of {largest} workgroup{'s' * (largest != 1)}); not proved"
 
 
-def claim_of(verdict: Verdict) -> str:
-    """What is known of all launches, in one of the three words."""
-    return claim(verdict.status, verdict.domain, verdict.tested, verdict.largest, verdict.covers)
+def claim_of(verdict: Verdict, grid: Grid | None = None) -> str:
+    """What is known of all launches of a grid's kind, in one of the three words."""
+    of = KINDS[kind_of_grid(grid)] if grid is not None else ""
+    return claim(verdict.status, verdict.domain, verdict.tested, verdict.largest, verdict.covers, of)
+
+
+def kind_of_grid(grid: Grid) -> str:
+    """Kind of a launch: ``line``, ``tiles``, ``plane`` or ``box``."""
+    return ("tiles" if grid.tiles else "line", "plane", "box")[len(grid.launch) - 1]

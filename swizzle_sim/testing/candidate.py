@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,8 @@ from swizzle_sim.language.grid import Grid
 from swizzle_sim.language.ir import Form
 from swizzle_sim.language.swizzle import Swizzle
 from swizzle_sim.language.verdict import Budget, Counterexample
-from swizzle_sim.language.vm import permutation_of
+from swizzle_sim.language.vm import permutation_of, run
+from swizzle_sim.testing.called import Called
 from swizzle_sim.testing.directive import Options
 from swizzle_sim.testing.expression import names_of
 from swizzle_sim.testing.files import TEXTS, Target, is_there, targets_of
@@ -36,6 +38,8 @@ class Candidate(Protocol):
         Inputs and results at least.
     most_workgroups : int
         How many are tried, all launches together, where nobody says which launches.
+    names, assumed : tuple of str
+        Names that hold the tile in a file, and what is supposed and not read.
     counted : (str, Form) or None
         Launch in a kernel's sizes, and the form in the grid's counts of tiles that these give.
     """
@@ -43,6 +47,8 @@ class Candidate(Protocol):
     most_workgroups: int
     counted: tuple[str, Form] | None
     name: str
+    names: tuple[str, ...]
+    assumed: tuple[str, ...]
     reads: tuple[str, ...]
     form: Form
 
@@ -74,11 +80,14 @@ class TextCandidate:
         self.form = self.swizzle.form
         self.reads = self.form.inputs
         self._tiles: tuple[str, ...] = ()
+        self.assumed = prologue.assumed if prologue else ()
+        self.names = text.answers
+        self._in_c = not text.filename.endswith((".py", *TEXTS)) and prologue is not None
         self.counted: tuple[str, Form] | None = None
         if prologue and prologue.counted:
             self.counted = prologue.launch, self._parse(prologue.counted.with_values(sizes)).form
+        self._surplus = self._parse(prologue.surplus.with_values(sizes)) if prologue and prologue.surplus else None
         if prologue and prologue.surplus and prologue.extents:
-            self._surplus = self._parse(prologue.surplus.with_values(sizes))
             self._tiles = prologue.extents
 
     @property
@@ -108,18 +117,38 @@ class TextCandidate:
         """Counterexample where the text is no permutation of a grid; None if it is one."""
         values = {**self.sizes, **sizes}
         try:
-            if self._tiles:
+            if self._tiles and self._surplus:
                 pair = (self.swizzle, self._surplus)
                 return padded_counterexample(*pair, self._tiles, grid, num_xcds, values, budget)
             found = permutation_of(self.swizzle.program, grid, num_xcds, values, budget)[1]
         except LanguageError as error:
             raise self.text.placed(error) from None
+        if found and self._surplus and found.code == "out-of-range":
+            found = self._stores_nothing(found, self._surplus, grid, num_xcds, values)
         if found is None or not self.text.lines or not found.line:
             return found
         line = self.text.line(found.line)
+        if self._in_c and found.code in _OF_C:
+            raise LanguageError(_OF_C[found.code], filename=self.text.filename, line=line, column=1, code="unsigned")
         return replace(found, line=line, message=found.message.replace(f"line {found.line}:", f"line {line}:", 1))
 
+    def _stores_nothing(
+        self, found: Counterexample, surplus: Swizzle, grid: Grid, num_xcds: int, values: Mapping[str, int]
+    ) -> Counterexample:
+        """A counterexample in other words, where its workgroup returns before its store, or an ``if`` is around it."""
+        if run(surplus.program, grid, num_xcds, values).ids[found.pids[0]] == 0:
+            return found
+        said = re.sub(r"computes \w+ = -1, outside 0\.\.\d+", "stores no tile", found.message)
+        return replace(found, message=said)
 
+
+# Faults of the language that are none of C: what C computes there, the language does not say.
+_OF_C = {
+    "shift": "an unsigned value would be negative here, or a shift is by less than 0 or more than 31: not modelled",
+    "overflow": "a value leaves 32 bits here: not modelled",
+    "signed-division": "a division of a negative value: not modelled",
+    "division-by-zero": "a division by zero: not modelled",
+}
 Checkable = str | Path | Swizzle | Callable[..., Any]
 
 
@@ -168,7 +197,7 @@ def as_candidate(
     target = _target(source)
     if target is None:
         return TextCandidate(_text(str(source)), given.single, names_of(launch)), given
-    return load(replace(target, options=given.over(target.options), marked=True))
+    return load(replace(target, options=given.over(target.options), marked=True, is_called=True))
 
 
 def load(target: Target) -> tuple[Candidate, Options]:
@@ -177,8 +206,8 @@ def load(target: Target) -> tuple[Candidate, Options]:
     if target.kind == "text":
         text = MappedText(target.text, target.name, str(target.path))
         return TextCandidate(text, options.single, names_of(options.launch)), options
-    if target.kind == "function":
-        return FunctionCandidate(target.imported(), options.single, target.name), options
+    if target.kind == "function" and target.is_called:
+        return FunctionCandidate(Called(target.path, target.function), options.single, target.name), options
     return _load_read(target)
 
 

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
-import sys
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from swizzle_sim.testing.directive import BEGIN, END, Options, bracket, is_directive, read_directives
 from swizzle_sim.triton_source.likeness import likeness
@@ -24,7 +20,7 @@ class Target:
     """One thing to check."""
 
     path: Path
-    kind: str  # A function is read in the text of its file, or, plain Python with a mark, called
+    kind: str  # A function is read in the text of its file; plain Python with a mark may be called in place of it
     name: str  # ``file`` or ``file::function``
     function: str = ""  # empty for a text
     line: int = 1  # where it begins, counted from 1
@@ -36,19 +32,7 @@ class Target:
     likely: bool = True
     until: int = 0  # last line of statements between ``# swizzle: begin`` and ``# swizzle: end``; 0 for a function
     options: Options = field(default_factory=Options)
-
-    def imported(self) -> Callable[..., Any]:
-        """Plain Python function, its file imported: it is the caller's own code."""
-        name = f"swizzle_check_{self.path.stem}"
-        spec = importlib.util.spec_from_file_location(name, self.path)
-        assert spec and spec.loader
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        try:
-            spec.loader.exec_module(module)
-        finally:
-            sys.modules.pop(name, None)
-        return getattr(module, self.function)
+    is_called: bool = False  # whether plain Python with a mark is called, in a process of its own, and not read
 
 
 def targets_of(path: Path, function: str = "") -> list[Target]:

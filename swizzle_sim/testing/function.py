@@ -18,6 +18,7 @@ from swizzle_sim.language.grid import Grid, bind
 from swizzle_sim.language.ir import AXES, COORDINATES, GRID_NAMES, Form
 from swizzle_sim.language.verdict import Budget, Counterexample, OutOfRange, where_text
 from swizzle_sim.language.vm import counterexample_of
+from swizzle_sim.testing.called import Died
 from swizzle_sim.testing.expression import value_of
 from xcd_model.errors import LanguageError, UnknownName
 
@@ -31,6 +32,8 @@ class FunctionCandidate:
 
     most_workgroups = 150_000  # it may be called for each
     counted: tuple[str, Form] | None = None
+    names: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
 
     def __init__(self, function: Callable[..., Any], sizes: Mapping[str, int | str], name: str = ""):
         self.function, self.sizes = function, dict(sizes)
@@ -60,6 +63,8 @@ class FunctionCandidate:
             for pid in range(grid.num_pids):
                 try:
                     answers.append(self._call(_at(values, pid)))
+                except Died:
+                    raise
                 except Exception as error:
                     said = f"pid {pid}: {self.name} raises {type(error).__name__}: {error} {where_text(grid, num_xcds)}"
                     return Counterexample("raised", said, (pid,))
@@ -70,6 +75,8 @@ class FunctionCandidate:
         for grid in (Grid((6,), (2, 3)), Grid((2, 3)), Grid((2, 3, 2))):
             try:
                 answer = self._call(_at(self._values(grid, 2, {}), 0))
+            except Died:
+                raise
             except Exception:  # not this kind; if it is no kind, trying it says why
                 continue
             names = ["pid", *_axes(grid)]
@@ -111,6 +118,8 @@ class FunctionCandidate:
                 probes = np.unique(np.linspace(0, grid.num_pids - 1, _PROBES).astype(int)).tolist()
                 if all(self._call(_at(values, pid)) == rows[pid] for pid in probes):
                     return rows
+        except Died:
+            raise
         except Exception:  # whatever it is, single calls say it better
             pass
         self._arrays = False

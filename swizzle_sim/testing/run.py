@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from swizzle_sim.language.verdict import REFUTED
+from swizzle_sim.testing.called import Died
 from swizzle_sim.testing.candidate import load
 from swizzle_sim.testing.directive import Options
 from swizzle_sim.testing.files import Target, targets_of
 from swizzle_sim.testing.settle import settle
 from swizzle_sim.testing.trials import points_of, try_points
+from swizzle_sim.triton_source.loops import LOOP
 from xcd_model.errors import LanguageError, OptionError, RunError, SwizzleSimError
 
 _NO_VALUE = re.compile(r"(?:^|: )([\w, ]+?) (?:has|have) no value")  # what stopped a reading
@@ -46,7 +47,7 @@ class CheckResult:
 
 
 def check_file(
-    path: Path, over: Options | None = None, function: str = "", *, marked: bool = False
+    path: Path, over: Options | None = None, function: str = "", *, marked: bool = False, call: bool = False
 ) -> Iterator[CheckResult]:
     """Yield a result for everything in a file that is to be checked; nothing raises."""
     try:
@@ -59,8 +60,9 @@ def check_file(
     for target in targets:
         if marked and not function and not target.marked:
             continue
-        result = check_target(replace(target, marked=True) if function else target, over)
-        if result.status != "skipped" or target.likely:  # of a function that is plainly no remap nothing is lost
+        result = check_target(replace(target, marked=target.marked or bool(function), is_called=call), over)
+        # of a function that is plainly no remap nothing is lost
+        if result.status != "skipped" or target.likely or result.code in (LOOP, "unsigned"):
             yield result
 
 
@@ -73,17 +75,17 @@ def check_target(target: Target, over: Options | None = None) -> CheckResult:
         return CheckResult(str(target.path), target.name, status, message, seconds, target.line, code, **more)
 
     try:
-        with contextlib.redirect_stdout(sys.stderr):  # a file that is imported prints, and the results may be JSON
-            candidate, options = load(replace(target, options=over.over(target.options)) if over else target)
-            outcome = settle(candidate, try_points(candidate, points_of(candidate, options)), options)
+        candidate, options = load(replace(target, options=over.over(target.options)) if over else target)
+        outcome = settle(candidate, try_points(candidate, points_of(candidate, options)), options)
+    except Died as error:
+        return result("failed", str(error), error.code, verdict=REFUTED)
     except (LanguageError, OptionError) as error:
         if target.marked:
-            return result("error", str(error), error.code)
+            hint = "; --call calls it in place of reading it" if target.kind == "function" else ""
+            return result("error", f"{error}{hint}", error.code)
         return result("skipped", str(error), error.code, advice=_comment_to_add(target, error))
     except SwizzleSimError as error:
         return result("error", str(error), error.code)
-    except (Exception, SystemExit) as error:  # importing a file of the caller may raise anything
-        return result("error", f"{target.path}: {type(error).__name__}: {error}", "import")
     guessed = options.guessed
     said = f"{outcome.message}\n  guessed: {guessed}" if guessed else outcome.message
     if outcome.counterexample:
@@ -92,7 +94,12 @@ def check_target(target: Target, over: Options | None = None) -> CheckResult:
 
 
 def check_files(
-    files: Sequence[tuple[Path, str]], over: Options | None = None, *, marked: bool = False, jobs: int = 0
+    files: Sequence[tuple[Path, str]],
+    over: Options | None = None,
+    *,
+    marked: bool = False,
+    jobs: int = 0,
+    call: bool = False,
 ) -> Iterator[list[CheckResult]]:
     """Yield the results of each file, in the order given.
 
@@ -103,20 +110,20 @@ def check_files(
     """
     processes = jobs or (_cores() if len(files) >= _WORTH_PROCESSES else 1)
     if processes == 1:
-        yield from (_all_of(file, over, function, marked) for file, function in files)
+        yield from (_all_of(file, over, function, marked, call) for file, function in files)
         return
     import joblib  # not for a file or two
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
     parallel = joblib.Parallel(n_jobs=processes, return_as="generator")
     try:
-        yield from parallel(joblib.delayed(_all_of)(file, over, function, marked) for file, function in files)
+        yield from parallel(joblib.delayed(_all_of)(file, over, function, marked, call) for file, function in files)
     except TerminatedWorkerError:
-        raise RunError("a process that checked files ended, as a file that is imported may have it do") from None
+        raise RunError("a process that checked files ended: it may lack memory") from None
 
 
-def _all_of(file: Path, over: Options | None, function: str, marked: bool) -> list[CheckResult]:
-    return list(check_file(file, over, function, marked=marked))
+def _all_of(file: Path, over: Options | None, function: str, marked: bool, call: bool) -> list[CheckResult]:
+    return list(check_file(file, over, function, marked=marked, call=call))
 
 
 def _cores() -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from swizzle_sim.language.grid import Grid
 from swizzle_sim.language.ir import Cond, Form
-from swizzle_sim.language.lattice import Trial, name_domain, named, unconditional
+from swizzle_sim.language.lattice import Trial, kind_of_grid, name_domain, named, unconditional
 from swizzle_sim.language.parse import parse_condition
 from swizzle_sim.language.rules import CHECK_STEPS
 from swizzle_sim.language.swizzle import Swizzle
@@ -66,7 +66,7 @@ def settle_verdict(verdict: Verdict, swizzle: Swizzle, grid: Grid, num_xcds: int
     form = swizzle.form
     if not verdict.bijective or form.reads_sizes or verdict.status != TESTED:
         return verdict
-    kind = ("tiles" if grid.tiles else "line", "plane", "box")[len(grid.launch) - 1]
+    kind = kind_of_grid(grid)
     stated = verdict.domain if named(verdict.domain) else ""
     if stated or unconditional(verdict.domain):
         covers = proof(form, kind, where=stated)
@@ -112,7 +112,7 @@ def _tried_further(verdict: Verdict, candidate: TextCandidate, kind: str, trials
 
 def provable_form(candidate: Candidate, options: Options) -> Form | None:
     """Form of a candidate that a proof can speak of: a text, on all launches of its kind."""
-    if not isinstance(candidate, TextCandidate) or candidate.padded or options.grids:
+    if not isinstance(candidate, TextCandidate) or candidate.padded or candidate.assumed or options.grids:
         return None
     if options.launch and candidate.form.reads_sizes:  # sizes and grid depend on each other, but for counts of tiles
         launch, form = candidate.counted or ("", None)

@@ -8,7 +8,7 @@ from typing import Any
 
 from swizzle_sim.language.grid import Grid
 from swizzle_sim.language.ir import GRID_NAMES
-from swizzle_sim.language.lattice import Trial, claim, name_domain, named
+from swizzle_sim.language.lattice import KINDS, Trial, claim, name_domain, named
 from swizzle_sim.language.rules import CHECK_STEPS
 from swizzle_sim.language.verdict import EVERY_GRID_TRIED, REFUTED, TESTED, Budget, Counterexample
 from swizzle_sim.testing.candidate import Candidate
@@ -53,6 +53,8 @@ class Outcome:
         What ``domain`` rests on; ``refuted`` where a launch fails.
     covers : str
         Sizes for which ``domain`` is proved, where it is.
+    of : str
+        Launches and names that it speaks of, and what it supposes.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Outcome:
     largest: int = 0
     status: str = TESTED
     covers: str = ""
+    of: str = ""
 
     @property
     def holds(self) -> bool:
@@ -78,7 +81,8 @@ class Outcome:
     def message(self) -> str:
         """One or two lines: what was tried, and the counter-example if there is one."""
         if self.counterexample is None or self.point is None:
-            return f"{self.name}: a bijection, {claim(self.status, self.domain, self.tried, self.largest, self.covers)}"
+            known = claim(self.status, self.domain, self.tried, self.largest, self.covers, self.of)
+            return f"{self.name}: a bijection, {known}"
         sizes = ", ".join(f"{name}={value}" for name, value in self.point.sizes.items())
         where = f"\n  at {sizes}" if sizes else ""
         # what sizes decide, the grid's shape does not tell
@@ -120,8 +124,18 @@ def try_points(candidate: Candidate, points: Iterable[Point]) -> Outcome:
         if found:
             trials = _trials(candidate, ordered, k, budget)
             domain, most = name_domain(trials, candidate.form), max(trial.grid.num_pids for trial in trials)
-            return Outcome(candidate.name, len(trials), point, found, domain, most, REFUTED)
-    return Outcome(candidate.name, len(ordered), None, None, EVERY_GRID_TRIED, largest)
+            return Outcome(candidate.name, len(trials), point, found, domain, most, REFUTED, of=spoken_of(candidate))
+    return Outcome(candidate.name, len(ordered), None, None, EVERY_GRID_TRIED, largest, of=spoken_of(candidate))
+
+
+def spoken_of(candidate: Candidate) -> str:
+    """Launches and names that a verdict of a candidate speaks of, and what it supposes."""
+    names = [name for name in candidate.names if not name.startswith("returned_")]
+    listed = (
+        f"of {', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(f"of {name}" for name in names)
+    )
+    supposed = f"supposing that {', that '.join(candidate.assumed)}" if candidate.assumed else ""
+    return ", ".join(part for part in (KINDS[kind_of(candidate.form)], listed, supposed) if part)
 
 
 def points_of(

@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 
 from swizzle_sim.language.ir import GRID_NAMES
-from swizzle_sim.triton_source.inlining import assign, loaded, stored
+from swizzle_sim.triton_source.slices import assign, loaded, stored
 from swizzle_sim.triton_source.source_file import SourceFile, literal_axis
 
 # Names of the language that an answer is handed on under.

@@ -6,6 +6,7 @@ These DSLs run Python to build a program, and their integers overload the operat
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 
 from swizzle_sim.triton_source.aliases import Aliases
@@ -30,7 +31,7 @@ _CALLS = {
 # What only says of which type a value is, or that it is the same in all lanes.
 _SAME = {
     "Int32", "Int64", "UInt32", "Uint32", "Index", "Integer", "int32", "int64", "index", "index_cast", "index_castui",
-    "extsi", "extui", "trunci", "constant", "unwrap", "_raw", "const_expr", "constexpr", "readfirstlane", "assume",
+    "extsi", "extui", "constant", "unwrap", "_raw", "const_expr", "constexpr", "readfirstlane", "assume",
     "Cast", "cast",
 }  # fmt: skip
 _COMPARISONS: dict[str, type[ast.cmpop]] = {
@@ -42,6 +43,7 @@ _COMPARISONS: dict[str, type[ast.cmpop]] = {
     **dict.fromkeys(("sge", "uge"), ast.GtE),
 }
 _IDS = {"block_idx": "program_id", "block_id": "program_id", "grid_dim": "num_programs"}
+_NARROW = re.compile(r"\b(u?int(1|8|16)|[iu](1|8|16))\b", re.IGNORECASE)  # a type in which numbers wrap
 _LANGUAGE = ("tl", "triton", "self")
 
 
@@ -79,7 +81,11 @@ def _maker(name: str) -> Callable[[ast.Call], ast.expr | None] | None:
     if name in _CALLS:
         return lambda node: _plain_call(_CALLS[name], node)
     if name in _SAME:
-        return lambda node: node.args[-1 if name in ("Cast",) else 0] if node.args else None
+        return lambda node: (
+            node.args[-1 if name in ("Cast",) else 0]
+            if node.args and not _NARROW.search(" ".join(map(ast.unparse, [*node.args, *node.keywords])))
+            else None
+        )
     return {"select": _choice, "if_then_else": _choice, "Select": _choice, "cmpi": _compared}.get(name) or (
         _of_id(name) if name in _IDS else None
     )

@@ -1,30 +1,63 @@
 """Functions of C, C++, CUDA and HIP as Python's syntax tree, which the one reader of prologues reads.
 
-Nothing is compiled or preprocessed. Tree-sitter parses what a file says, macros and all; `c_statements` says it in
-Python, with the lines of the file. A function-like macro is a function, an object-like one a constant, a template's
-numbers are parameters. What has no counterpart is kept as `c_expressions.unread`, and refused where a tile needs it.
+Nothing is compiled. `c_preprocessor` puts macros in their places, tree-sitter parses the rest, `c_statements` says what
+it models in Python with the lines of the file. What has no counterpart is kept as `c_expressions.unread`, and refused
+where a tile needs it; a function that cannot be read at all has the construct and its line in ``unmodelled``.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from functools import cache
+from pathlib import Path
 
 from tree_sitter import Language, Node, Parser
 
-from swizzle_sim.triton_source.c_expressions import Calls, expression, named, placed, text_of
-from swizzle_sim.triton_source.c_statements import Statements
+from swizzle_sim.triton_source.c_expressions import (
+    BUILTINS,
+    Calls,
+    Names,
+    Variable,
+    expression,
+    is_unread,
+    number_of,
+    placed,
+    unread,
+)
+from swizzle_sim.triton_source.c_preprocessor import FINDERS, Preprocessed, Preprocessor, called_in, headers_of
+from swizzle_sim.triton_source.c_statements import Refused, Statements, inside, parameter_of
+from swizzle_sim.triton_source.c_types import (
+    CASTS,
+    INT,
+    UNKNOWN,
+    UNSIGNED,
+    aliases_in,
+    is_listed,
+    kind_of_type,
+    text_of,
+)
+from swizzle_sim.triton_source.slices import loaded, slice_of, stored
 from xcd_model.errors import LanguageError
 
 # Words of CUDA, HIP and libraries before a function, which the grammar of C++ does not know: blanked, so that columns
-# stay.
-_WORDS = re.compile(
-    r"__(?:global|device|host|forceinline|inline|noinline|restrict|constant|shared)__"
-    r"|__launch_bounds__\s*\([^()]*(?:\([^()]*\)[^()]*)*\)|__attribute__\s*\(\([^()]*(?:\([^()]*\)[^()]*)*\)\)"
-    r"|\b(?:[A-Z][A-Z0-9_]*_)?(?:DEVICE|HOST_DEVICE|HOST|FORCEINLINE|INLINE|HD)\b|\bOPUS_(?:D|H|H_D)\b"
-    r"|#pragma[^\n]*"
+# stay. Attributes that change nothing that a program computes; any other stays, and is not read.
+_ATTRIBUTES = (
+    r"(?:__)?(?:always_inline|noinline|unused|used|maybe_unused|nodiscard|hot|cold|flatten|pure|const|device|host|global"
+    r"|amdgpu_\w+|visibility|launch_bounds)(?:__)?(?:\s*\([^()]*\))?"
 )
+_WORDS = re.compile(
+    r"_Pragma\s*\(\s*\"[^\"]*\"\s*\)|__(?:global|device|host|forceinline|inline|noinline|restrict|grid_constant)__|\b(?:forceinline|__inline|__restrict)\b"
+    r"|__launch_bounds__\s*\([^()]*(?:\([^()]*\)[^()]*)*\)"
+    rf"|__attribute__\s*\(\(\s*{_ATTRIBUTES}(?:\s*,\s*{_ATTRIBUTES})*\s*\)\)|\[\[\s*(?:\w+::)?{_ATTRIBUTES}\s*\]\]"
+    r"|\b(?:[A-Z][A-Z0-9_]*_)?(?:DEVICE|HOST_DEVICE|HOST|FORCEINLINE|INLINE|HD)\b|\bOPUS_(?:D|H|H_D)\b"
+)
+_STATIC = re.compile(r"(?:\bextern\s+)?__(?:shared|constant|managed)__|\bthread_local\b")
+# A name alone in brackets before an operator, which the grammar takes for a cast: ``(a) + (b)`` of a macro.
+_ALONE = re.compile(r"(?:\breturn\b|[=(,+\-*/%<>!&|?:;{}\[])\s*\(\s*([A-Za-z_]\w*)\s*\)(?=\s*[-+*&(])")
+_OF_AN_ID = re.compile(r"block_?id|workgroup_?id|group_id|\bw?pid|_pid|tile|\bw?bid\b|wg_?id|xcd", re.IGNORECASE)
+_ANY = ast.FunctionDef("any", ast.arguments([], [], None, [], [], None, []), [ast.Pass()], [])
 _MOST_BYTES = 4_000_000
 
 
@@ -34,9 +67,19 @@ def tree_of_c(text: str, filename: str) -> ast.Module:
         raise LanguageError(f"{len(text)} characters: no source that people write", filename=filename, code="limit")
     if "\0" in text:
         raise LanguageError("no C: it has a null byte", filename=filename, code="syntax")
-    plain = _WORDS.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text)
+    found = Preprocessor(Path(filename).resolve()).run(text)
+    plain = _WORDS.sub(lambda word: re.sub(r"[^\n]", " ", word.group()), found.text)
+    plain = _STATIC.sub(lambda word: "static".ljust(len(word.group())), plain)
+    plain = _ALONE.sub(_no_cast, plain)
     root = _parser().parse(plain.encode("utf-8")).root_node
-    return _File(root).module()
+    return _File(root, plain, found, headers_of(text, Path(filename).resolve())).module()
+
+
+def _no_cast(found: re.Match[str]) -> str:
+    """``(a + 0)`` for ``(a)``, where ``a`` is no type."""
+    name = found.group(1)
+    is_type = name in CASTS or name in ("char", "short", "float", "double", "void", "half", "auto")
+    return found.group() if is_type else f"{found.group()[: found.start(1) - found.start()]}{name} + 0)"
 
 
 @cache
@@ -49,75 +92,224 @@ def _parser() -> Parser:
 class _File:
     """Functions and constants of one parsed file."""
 
-    def __init__(self, root: Node):
-        self.definitions = [node for node in _walk(root) if node.type == "function_definition"]
-        self.macros = [node for node in _walk(root) if node.type in ("preproc_function_def", "preproc_def")]
-        self.declared = [node for node in _walk(root, inside_functions=False) if node.type == "declaration"]
-        self.calls = Calls({name: _template_of(node) for node in self.definitions if (name := _name_of(node))})
-        self.calls.outputs |= {
-            name: _references(node) for node in self.definitions if (name := _name_of(node)) and _returns_nothing(node)
+    def __init__(self, root: Node, text: str, found: Preprocessed, headers: list[Path]):
+        self.found, self.headers = found, headers
+        self._numbers: dict[str, object] = {}  # of constants
+        self._has_id = False  # of the function that is read
+        every = list(inside(root))
+        self.definitions = [
+            one
+            for one in every
+            if one.type == "function_definition" and _name_of(one) and one.child_by_field_name("body")
+        ]
+        self.outside = _outside(root)
+        self.calls = Calls(aliases=aliases_in(text), included=self._included)
+        kinds = {_name_of(one): _variables(one, self.calls) for one in self.definitions}
+        self.calls.kinds = kinds
+        self.calls.templates = {_name_of(one): _template_of(one, self.calls) for one in self.definitions}
+        self.calls.results = {_name_of(one): _result_kind(one, self.calls) or "" for one in self.definitions}
+        self.calls.outputs = {
+            _name_of(one): names for one in self.definitions if (names := _references(one, self.calls))
         }
+        self.calls.references = {_name_of(one): _references(one, self.calls, every=True) for one in self.definitions}
+        self._ambiguous(every)
+        self._written()
+
+    def _included(self, name: str) -> ast.FunctionDef | None:
+        """Function of a header; where no id is, any name that a header mentions is one, and not looked at."""
+        if not self._has_id or FINDERS[-1] is None:
+            return _ANY if any(name in called_in(path) for path in self.headers) else None
+        return FINDERS[-1](name, self.headers)
+
+    def _ambiguous(self, every: list[Node]) -> None:
+        """Names of two functions, or of one that is declared with other parameters, are not read."""
+        for name in BUILTINS:  # for other types; of integers there is the compiler's
+            if not any(_takes_integers(one, self.calls) for one in self.definitions if _name_of(one) == name):
+                self.calls.kinds.pop(name, None)
+        signs: dict[str, set[str]] = {}
+        count = Counter(map(_name_of, self.definitions))
+        for one in every:
+            if one.type in ("declaration", "field_declaration") and _declarator(one) is not None:
+                signs.setdefault(_name_of(one), set()).add(_signature(one))
+        for one in self.definitions:
+            signs.setdefault(_name_of(one), set()).add(_signature(one))
+        for name in self.calls.kinds:
+            if count[name] > 1 or len(signs[name]) > 1:
+                self.calls.unread[name] = f"{name}, of which there are several"
+        for name in [name for name in signs if name not in self.calls.kinds]:
+            if len(signs[name]) > 1 and name not in BUILTINS:
+                self.calls.unread[name] = f"{name}, of which there are several"
+
+    def _written(self) -> None:
+        """Names from outside that functions assign are not read, whatever function it is."""
+        for one in self.definitions:
+            block = one.child_by_field_name("body")
+            assert block is not None
+            own = {variable.name for variable in _variables(one, self.calls)}
+            own |= Statements(self.calls, block, []).names.declared
+            for node in inside(block):
+                if node.type in ("assignment_expression", "update_expression"):
+                    target = node.child_by_field_name("left" if node.type == "assignment_expression" else "argument")
+                    if target is not None and target.type == "identifier" and text_of(target) not in own:
+                        self.calls.unread.setdefault(text_of(target), f"{text_of(target)}, which functions assign")
 
     def module(self) -> ast.Module:
         body: list[ast.stmt] = []
-        for node in sorted([*self.declared, *self.macros], key=lambda one: one.start_byte):
-            is_macro = node.type.startswith("preproc")
-            body += self._macro(node) if is_macro else Statements(self.calls).statement(node)
-        seen: dict[str, int] = {}
+        for node in self.outside:
+            body += self._constant(node)
+        seen: Counter[str] = Counter()
         for node in self.definitions:
             name = _name_of(node)
-            if name and (block := node.child_by_field_name("body")) is not None:
-                seen[name] = seen.get(name, 0) + 1
-                unique = name if seen[name] == 1 else f"{name}_{seen[name]}"
-                body += self._function(node, unique, block)
+            seen[name] += 1
+            unique = name if seen[name] == 1 else f"{name}_{seen[name]}"
+            body += self._function(node, unique)
         return ast.Module(body, [])
 
-    def _function(self, node: Node, name: str, block: Node) -> list[ast.stmt]:
-        outputs = self.calls.outputs.get(_name_of(node), ())
-        statements = Statements(self.calls, outputs)
-        body = statements.block(block)
-        if outputs:
-            body.append(statements.result(block))
-        parameters = [one for one in _parameters(node) if one[0] not in outputs]
-        plain = _function_def(name, [*parameters, *_template_of(node).items()], body or [ast.Pass()], node)
-        return [*statements.functions, plain]
+    def _constant(self, node: Node) -> list[ast.stmt]:
+        """Constants outside of functions; every other variable there has no value that the file decides."""
+        if node.type == "enumerator":
+            name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+            if name is None:
+                return []
+            return self._given(text_of(name), value, INT, node)
+        words = {
+            text_of(one) for one in node.named_children if one.type in ("type_qualifier", "storage_class_specifier")
+        }
+        of_type = node.child_by_field_name("type")
+        kind = kind_of_type(text_of(of_type), self.calls.aliases) if of_type is not None else UNKNOWN
+        is_open = any(one.begin <= node.start_point[0] + 1 <= one.end for one in self.found.regions)
+        found: list[ast.stmt] = []
+        for one in node.children_by_field_name("declarator"):
+            target = one.child_by_field_name("declarator") if one.type == "init_declarator" else one
+            if target is None or target.type not in ("identifier", "field_identifier"):
+                continue
+            value = one.child_by_field_name("value") or node.child_by_field_name("default_value")
+            if value is not None and value.type == "initializer_list" and len(value.named_children) == 1:
+                value = value.named_children[0]
+            fixed = words & {"const", "constexpr"} and words <= {"const", "constexpr", "static", "inline"}
+            if node.type == "field_declaration" and "static" not in words:
+                continue  # of a record: what it holds is the caller's
+            found += self._given(text_of(target), value if fixed and not is_open else None, kind, node)
+            if node.type == "field_declaration":
+                self.calls.owners.setdefault(text_of(target), _class_of(node))
+        return found
 
-    def _macro(self, node: Node) -> list[ast.stmt]:
-        """Function or constant of a macro whose text is one expression."""
-        name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
-        if name is None or value is None:
+    def _given(self, name: str, value: Node | None, kind: str, node: Node) -> list[ast.stmt]:
+        again = name in self.calls.constants or name in self.calls.unread
+        names = Names(self.calls)
+        tree = expression(value, names) if value is not None else None
+        number = number_of(tree, self._numbers) if tree is not None and not names.before else None
+        if (
+            number is None
+            or number < 0
+            or tree is None
+            or kind not in (INT, UNSIGNED)
+            or is_unread(tree)
+            or again
+            or node.has_error
+        ):
+            self.calls.unread.setdefault(name, f"{name}, a variable of the file")
             return []
-        found = parsed_expression(text_of(value), self.calls)
-        if found is None:
-            return []
-        for part in ast.walk(found):
-            if hasattr(part, "lineno"):
-                part.lineno = node.start_point[0] + 1
-        parameters = node.child_by_field_name("parameters")
-        if parameters is None:
-            return [placed(ast.Assign([named(text_of(name), node, ast.Store())], found), node)]
-        given: list[tuple[str, ast.expr | None]] = [(text_of(one), None) for one in parameters.named_children]
-        return [_function_def(text_of(name), given, [placed(ast.Return(found), node)], node)]
+        self.calls.constants[name], self._numbers[name] = kind, number
+        tree = placed(ast.Constant(number), node)
+        target = placed(ast.Name(name, ast.Store()), node)
+        return [placed(ast.Assign([target], tree), node)]
 
+    def _function(self, node: Node, name: str) -> list[ast.stmt]:
+        block = node.child_by_field_name("body")
+        assert block is not None
+        self._has_id = _OF_AN_ID.search(text_of(node)) is not None
+        variables = _variables(node, self.calls)
+        outputs = _references(node, self.calls)
+        result = _result_kind(node, self.calls)
+        template = [one for one in _template_variables(node, self.calls) if one is not None]
+        plain = () if result else outputs
+        statements = Statements(self.calls, block, [*variables, *template], plain, result or "", self.found.regions)
+        unmodelled = self._unmodelled(node, block, result)
+        body: list[ast.stmt] = []
+        try:
+            body = statements.function_body(block)
+            if plain:
+                body.append(statements.result(block))
+        except Refused as refused:
+            unmodelled = unmodelled or (refused.what, refused.line)
+            body = Statements(self.calls, block, [*variables, *template], is_lenient=True).function_body(block)
+        body = _without_idle(body)
+        parameters = [one for one in variables if one.name not in plain]
+        handed = [one for one in variables if one.name in plain]
+        defaults = {**_defaults(node), **_defaults_of_template(node, self.calls)}
+        defaults |= {one.name: unread(node, f"{one.name}, which has no value") for one in handed}
+        found = _function_def(name, parameters, [*template, *handed], defaults, body or [ast.Pass()], node)
+        found.unmodelled = unmodelled  # type: ignore[attr-defined]
+        found.by_reference = bool(self.calls.references[_name_of(node)])  # type: ignore[attr-defined]
+        found.takes_integers = _takes_integers(node, self.calls)  # type: ignore[attr-defined]
+        found.is_one_of_several = _name_of(node) in self.calls.unread  # type: ignore[attr-defined]
+        found.assumed = tuple(statements.assumed)  # type: ignore[attr-defined]
+        return [*statements.functions, found]
 
-def parsed_expression(text: str, calls: Calls) -> ast.expr | None:
-    """Expression of a macro's text; None where it is no expression."""
-    root = _parser().parse(f"int macro = ({text});".encode()).root_node
-    if root.has_error:
+    def _unmodelled(self, node: Node, block: Node, result: str | None) -> tuple[str, int] | None:
+        if result is None:
+            kind = node.child_by_field_name("type")
+            return (text_of(kind) if kind is not None else "its type"), node.start_point[0] + 1
+        for one in inside(node):
+            if one.type == "ERROR" or one.is_missing:
+                return " ".join(text_of(one).split())[:60] or "a missing bracket", one.start_point[0] + 1
+            if one.type in ("attribute_specifier", "attribute_declaration", "ms_declspec_modifier"):
+                return text_of(one), one.start_point[0] + 1
+            if one == block:
+                continue
+            if one.type == "parameter_pack_expansion" or one.type.startswith("variadic"):
+                return text_of(one), one.start_point[0] + 1
         return None
-    found = next((node for node in _walk(root) if node.type == "init_declarator"), None)
-    value = found.child_by_field_name("value") if found is not None else None
-    return expression(value, calls) if value is not None else None
 
 
-def _walk(root: Node, *, inside_functions: bool = True) -> list[Node]:
+def _class_of(node: Node) -> str:
+    """Name of the class that a declaration stands in."""
+    parent = node.parent.parent if node.parent is not None else None
+    name = parent.child_by_field_name("name") if parent is not None else None
+    return text_of(name).partition("<")[0] if name is not None else ""
+
+
+def _outside(root: Node) -> list[Node]:
+    """Declarations and enumerators that stand in no function."""
     found, todo = [], [root]
     while todo:
         node = todo.pop()
-        found.append(node)
-        if inside_functions or node.type != "function_definition":
+        if node.type in ("declaration", "enumerator", "field_declaration"):
+            found.append(node)
+        if node.type != "function_definition":
             todo += reversed(node.named_children)
     return found
+
+
+def _without_idle(body: list[ast.stmt], after: frozenset[str] = frozenset()) -> list[ast.stmt]:
+    """Statements without those by which a call would change a name that nothing reads after it."""
+    found: list[ast.stmt] = []
+    read = set(after)
+    for stmt in reversed(body):
+        if getattr(stmt, "by_call", False) and not stored(stmt) & read:
+            continue
+        if isinstance(stmt, ast.If):
+            stmt.body = _without_idle(stmt.body, frozenset(read)) or [ast.Pass()]
+            stmt.orelse = _without_idle(stmt.orelse, frozenset(read))
+        elif isinstance(stmt, ast.For | ast.While):
+            again = _read_first(stmt.body, {name for one in stmt.body for name in loaded(one)})
+            again |= loaded(stmt.test if isinstance(stmt, ast.While) else stmt.iter)
+            stmt.body = _without_idle(stmt.body, frozenset(read | again)) or [ast.Pass()]
+        if not isinstance(stmt, ast.Expr):  # a use of the tile, which comes last
+            read |= loaded(stmt)
+        found.append(stmt)
+    return found[::-1]
+
+
+def _read_first(body: list[ast.stmt], names: set[str]) -> set[str]:
+    """Names that statements may read before they have assigned them."""
+    every = [one for one in body if not isinstance(one, ast.Return)]
+    last = [one for one in body if isinstance(one, ast.Return) and one.value is not None]
+    wanted = {name for one in last for name in loaded(one)} or set(names)
+    for stmt in body:
+        wanted |= {name for one in ast.walk(stmt) if isinstance(one, ast.Expr | ast.Return) for name in loaded(one)}
+    return slice_of(every, wanted)[1] & names
 
 
 def _declarator(node: Node) -> Node | None:
@@ -133,65 +325,112 @@ def _declarator(node: Node) -> Node | None:
 def _name_of(node: Node) -> str:
     declarator = _declarator(node)
     name = declarator.child_by_field_name("declarator") if declarator is not None else None
+    if name is not None and name.type == "template_function":
+        name = name.child_by_field_name("name") or name
     last = text_of(name).rpartition("::")[2].strip() if name is not None else ""
     return last if last.isidentifier() else ""
 
 
-def _parameters(node: Node) -> list[tuple[str, ast.expr | None]]:
-    """Name and default of each parameter."""
+def _signature(node: Node) -> str:
+    """Types of a function's parameters, as they are written."""
     declarator = _declarator(node)
     listed = declarator.child_by_field_name("parameters") if declarator is not None else None
-    return [] if listed is None else [one for child in listed.named_children if (one := _parameter(child))]
-
-
-def _parameter(node: Node) -> tuple[str, ast.expr | None] | None:
-    if node.type not in ("parameter_declaration", "optional_parameter_declaration"):
-        return None
-    name, default = node.child_by_field_name("declarator"), node.child_by_field_name("default_value")
-    while name is not None and name.type != "identifier":
-        inner = name.child_by_field_name("declarator")
-        name = inner or next((one for one in name.named_children if one.type != "type_qualifier"), None)
-    if name is None:
-        return None
-    return text_of(name), expression(default, Calls({})) if default is not None else None
-
-
-def _template_of(node: Node) -> dict[str, ast.expr | None]:
-    """Numbers that a template is made with, and their defaults."""
-    parent = node.parent
-    if parent is None or parent.type != "template_declaration":
-        return {}
-    listed = parent.child_by_field_name("parameters")
-    found = [_parameter(one) for one in listed.named_children] if listed is not None else []
-    return dict(one for one in found if one)
-
-
-def _returns_nothing(node: Node) -> bool:
-    kind = node.child_by_field_name("type")
-    return kind is not None and text_of(kind) == "void"
-
-
-def _references(node: Node) -> tuple[str, ...]:
-    """Parameters through which a function hands out values."""
-    declarator = _declarator(node)
-    listed = declarator.child_by_field_name("parameters") if declarator is not None else None
-    found = []
+    kinds = []
     for one in listed.named_children if listed is not None else ():
-        inner = one.child_by_field_name("declarator")
-        of_type = one.child_by_field_name("type")
-        kind = text_of(of_type) if of_type is not None else ""
-        if inner is not None and inner.type == "reference_declarator" and "const" not in text_of(one):
-            name = next((child for child in inner.named_children if child.type == "identifier"), None)
-            if name is not None and re.fullmatch(
-                r"(unsigned |signed )?(int|long|short|unsigned|u?int\d+_t|size_t|index_t)", kind
-            ):
-                found.append(text_of(name))
+        name = one.child_by_field_name("declarator")
+        kind = one.child_by_field_name("type")
+        marks = re.sub(r"\w+", "", text_of(name).partition("=")[0]) if name is not None else ""
+        kinds.append(f"{text_of(kind) if kind is not None else ''}{marks}".replace(" ", ""))
+    return ",".join(kinds)
+
+
+def _listed(node: Node) -> list[Node]:
+    declarator = _declarator(node)
+    listed = declarator.child_by_field_name("parameters") if declarator is not None else None
+    return [one for one in listed.named_children if one.type != "comment"] if listed is not None else []
+
+
+def _variables(node: Node, calls: Calls) -> list[Variable]:
+    """Parameters of a function."""
+    return [one for node in _listed(node) if (one := parameter_of(node, calls)) is not None]
+
+
+def _default(node: Node) -> tuple[str, ast.expr] | None:
+    name, value = parameter_of(node, Calls()), node.child_by_field_name("default_value")
+    return (name.name, expression(value, Names(Calls()))) if name is not None and value is not None else None
+
+
+def _defaults(node: Node) -> dict[str, ast.expr]:
+    return dict(found for one in _listed(node) if (found := _default(one)) is not None)
+
+
+def _template_nodes(node: Node) -> list[Node]:
+    parent = node.parent
+    listed = (
+        parent.child_by_field_name("parameters")
+        if parent is not None and parent.type == "template_declaration"
+        else None
+    )
+    return [one for one in listed.named_children if one.type != "comment"] if listed is not None else []
+
+
+def _template_variables(node: Node, calls: Calls) -> list[Variable | None]:
+    found = [parameter_of(one, calls) for one in _template_nodes(node)]
+    return [one if one is not None and one.kind in (INT, UNSIGNED, "bool") else None for one in found]
+
+
+def _template_of(node: Node, calls: Calls) -> list[str | None]:
+    """Names of the numbers that a template is made with, in order; None for a type."""
+    return [one.name if one is not None else None for one in _template_variables(node, calls)]
+
+
+def _defaults_of_template(node: Node, calls: Calls) -> dict[str, ast.expr]:
+    del calls
+    return dict(found for one in _template_nodes(node) if (found := _default(one)) is not None)
+
+
+def _result_kind(node: Node, calls: Calls) -> str | None:
+    """Kind of what a function returns: empty for nothing or a list of integers, None for what is not read."""
+    kind = node.child_by_field_name("type")
+    if kind is None:
+        return ""
+    text = text_of(kind)
+    if text in ("void", "auto") or is_listed(text, calls.aliases):
+        return "" if text != "auto" else INT
+    outer = node.child_by_field_name("declarator")
+    if outer is not None and outer.type != "function_declarator":  # a pointer or a reference
+        return None
+    return kind_of_type(text, calls.aliases) or None
+
+
+def _references(node: Node, calls: Calls, *, every: bool = False) -> tuple[str, ...]:
+    """Parameters of integers by which a function hands out values, or every one by which it may change something."""
+    found = []
+    for one in _listed(node):
+        declarator, variable = one.child_by_field_name("declarator"), parameter_of(one, calls)
+        if variable is None:
+            continue
+        is_reference = declarator is not None and "reference" in declarator.type and not variable.is_const
+        if is_reference and (every or variable.kind in (INT, UNSIGNED)):
+            found.append(variable.name)
     return tuple(found)
 
 
+def _takes_integers(node: Node, calls: Calls) -> bool:
+    """Whether a function's parameters are integers, none of which a template chooses."""
+    return all(one.kind in (INT, UNSIGNED) for one in _variables(node, calls))
+
+
 def _function_def(
-    name: str, parameters: list[tuple[str, ast.expr | None]], body: list[ast.stmt], node: Node
+    name: str,
+    parameters: list[Variable],
+    template: list[Variable],
+    defaults: dict[str, ast.expr],
+    body: list[ast.stmt],
+    node: Node,
 ) -> ast.FunctionDef:
-    args = [placed(ast.arg(one), node) for one, _ in parameters]
-    given = ast.arguments([], [], None, args, [default for _, default in parameters], None, [])
+    """Function whose template's numbers are parameters by name."""
+    plain, keywords = ([placed(ast.arg(one.name), node) for one in part] for part in (parameters, template))
+    last = [defaults[one.name] for one in parameters if one.name in defaults]
+    given = ast.arguments([], plain, None, keywords, [defaults.get(one.name) for one in template], None, last)
     return placed(ast.FunctionDef(name, given, body, []), node)

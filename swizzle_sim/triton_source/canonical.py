@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 
 from swizzle_sim.language.rules import RESERVED
-from swizzle_sim.triton_source.aliases import Aliases
+from swizzle_sim.triton_source.aliases import Aliases, top_level
 from swizzle_sim.triton_source.builders import as_expression
 from swizzle_sim.triton_source.imports import Imports
 from swizzle_sim.triton_source.source_file import SourceFile, is_integer
 
+CEIL = re.compile(r"^(ceil_?div|div_?up|cdiv|ceil_div_?\w*|div_round_up|divup|integer_divide_ceil)$", re.IGNORECASE)
 _HINTS = ("multiple_of", "max_contiguous", "max_constancy")
-_INTEGERS = ("int1", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+_INTEGERS = ("int32", "int64")  # narrower ones wrap, unsigned ones too
+_NARROW = re.compile(r"\b(u?int(1|8|16)|uint\d+|[iu](1|8|16)|u32|u64|bool|half|float\w*)\b")
+_BUILDERS = ("triton", "flydsl", "mlir", "tilelang", "math", "builtins")  # whose min and cdiv are these
+# Decorators that leave what a function computes as it is.
+_DECORATORS = {
+    "jit", "autotune", "heuristics", "staticmethod", "classmethod", "cache", "lru_cache", "constexpr_function",
+    "libentry", "libtuner", "triton_autotune", "kernel", "prim_func", "macro", "traceable", "inline_always",
+}  # fmt: skip
 _OF_ANOTHER = ("type", "dtype")  # ``x.type``: an integer's, as everything that a tile is computed from is an integer
 OWN = "own_"  # before the name of a field that a name of its function hides
 # tl.swizzle2d as Triton's documentation defines it: groups of size_g rows, a group column by column.
@@ -44,25 +53,77 @@ def _add(
     key: str, function: ast.FunctionDef, source: SourceFile, found: dict[str, ast.FunctionDef], *, foreign: bool
 ) -> None:
     """Add one function and what it calls."""
-    spelling = Canonical(source.aliases, own=key.rpartition(".")[0], taken=_own_values(function))
+    _refuse_odd(function, source)
+    spelling = Canonical(
+        source.aliases, own=key.rpartition(".")[0], taken=_own_values(function), function=function, source=source
+    )
     copied = found[key] = copy.copy(function)
     copied.body = [spelling.visit(copy.deepcopy(stmt)) for stmt in function.body]
     if foreign:
         _fill_constants(copied, source)
     for call in [node for stmt in copied.body for node in ast.walk(stmt) if isinstance(node, ast.Call)]:
         name = _called(call)
-        if not name or name in (*RESERVED, "swizzle2d", key) or name.startswith(("tl.", "triton.")):
+        if not name or name == key or name.startswith(("tl.", "triton.")) or getattr(call, "is_builtin", False):
             continue
         home = Imports.of(source).resolve(name)
         if home is None:
+            module = source.aliases.names.get(name, "").partition(".")[0]
+            if name == "swizzle2d":
+                raise source.error(call, "swizzle2d is not tl.swizzle2d here, and not found: not modelled")
+            if name in RESERVED and name in _bound(source, function) and module not in _BUILDERS:
+                raise source.error(call, f"{name} is no builtin here: the file gives the name another meaning")
+            if source.in_c and CEIL.match(name):  # of a header that is not here: by its name
+                call.func = ast.copy_location(ast.Name("cdiv", ast.Load()), call)
             continue
         other, its_name = home
         own = other is source
+        _refuse_several(call, other, its_name, source)
         known = name if own and not foreign else f"{other.stem}.{its_name}" if foreign else name
+        if known in (*RESERVED, "swizzle2d"):  # the file's own function, not the language's
+            known = f"own_{known}"
         if not isinstance(call.func, ast.Name) or known != name:
             call.func = ast.copy_location(ast.Name(known, ast.Load()), call)
         if known not in found:
             _add(known, other.function(its_name), other, found, foreign=foreign or not own)
+
+
+def _refuse_odd(function: ast.FunctionDef, source: SourceFile) -> None:
+    """Refuse a function under a decorator that may make another of it, and one with a narrow parameter."""
+    for one in function.decorator_list:
+        made = one.func if isinstance(one, ast.Call) else one
+        last = source.aliases.dotted(made).rpartition(".")[2]
+        is_jit = source.aliases.jit_decorator(ast.FunctionDef(function.name, function.args, [], [one])) is not None
+        if not is_jit and last not in _DECORATORS:
+            raise source.error(one, f"@{ast.unparse(made)} may make another function of {function.name}: not modelled")
+    for parameter in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs):
+        said = ast.unparse(parameter.annotation) if parameter.annotation is not None else ""
+        if "*" not in said and _NARROW.search(said) and not re.search(r"bool|float|half", said):
+            raise source.error(parameter, f"{parameter.arg}: {said} is narrow or unsigned: not modelled")
+
+
+def _refuse_several(call: ast.Call, other: SourceFile, name: str, source: SourceFile) -> None:
+    """Refuse a call of a name that its file gives to several functions."""
+    function = other.function(name)
+    if getattr(function, "is_one_of_several", False) or other.is_one_of_several(name):
+        raise source.error(call, f"{name}, of which there are several, is called: not modelled")
+    if (construct := getattr(function, "unmodelled", None)) is not None:
+        raise source.error(call, f"{name} is called, whose line {construct[1]}, {construct[0]!r}, is not modelled")
+
+
+def _bound(source: SourceFile, function: ast.FunctionDef) -> set[str]:
+    """Names that a file or a function binds: by an assignment, an import, a class or a parameter."""
+    found = {one.arg for one in (*function.args.args, *function.args.posonlyargs, *function.args.kwonlyargs)}
+    for node in [*top_level(source.tree.body), *ast.walk(function)]:
+        match node:
+            case ast.Import() | ast.ImportFrom():
+                found |= {(one.asname or one.name).partition(".")[0] for one in node.names}
+            case ast.ClassDef(name) | ast.FunctionDef(name):
+                found.add(name)
+            case ast.Name(name, ast.Store()):
+                found.add(name)
+            case ast.Assign(targets):
+                found |= {one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)}
+    return found
 
 
 def _own_values(function: ast.FunctionDef) -> frozenset[str]:
@@ -99,8 +160,16 @@ def _called(call: ast.Call) -> str:
 class Canonical(ast.NodeTransformer):
     """Respells a tree in place."""
 
-    def __init__(self, aliases: Aliases, own: str = "", taken: frozenset[str] = frozenset()):
-        self.aliases, self.own, self.taken = aliases, own, taken
+    def __init__(
+        self,
+        aliases: Aliases,
+        own: str = "",
+        taken: frozenset[str] = frozenset(),
+        function: ast.FunctionDef | None = None,
+        source: SourceFile | None = None,
+    ):
+        self.source = source
+        self.aliases, self.own, self.taken, self.function = aliases, own, taken, function
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """Leave out casts between integers and hints; spell the rest as the language does."""
@@ -115,12 +184,15 @@ class Canonical(ast.NodeTransformer):
             node.func = ast.copy_location(ast.Name(f"{self.own}.{node.func.attr}", ast.Load()), node)
             node.args = [self.visit(one) for one in node.args]
             return node
-        built = as_expression(node, self.aliases)
+        own = self.source is not None and Imports.of(self.source).resolve(_called(node)) is not None
+        built = as_expression(node, self.aliases) if not own else None
         if built is not None:
             return self.visit(built)
         self.generic_visit(node)
         if called == "swizzle2d":  # put in place as the file's own functions are
             node.func = ast.copy_location(ast.Name(called, ast.Load()), node)
+        if called:
+            node.is_builtin = True  # type: ignore[attr-defined]
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
@@ -147,7 +219,7 @@ class Canonical(ast.NodeTransformer):
         if called:
             return ast.copy_location(ast.Attribute(ast.Name("tl", ast.Load()), called, context), node)
         if self.aliases.dotted(node) == "triton.cdiv":
-            return ast.copy_location(ast.Name("cdiv", context), node)
+            return ast.copy_location(ast.Attribute(ast.Name("triton", ast.Load()), "cdiv", context), node)
         return None
 
     def _is_integer(self, args: list[ast.expr], keywords: list[ast.keyword]) -> bool:
@@ -156,6 +228,22 @@ class Canonical(ast.NodeTransformer):
         if len(given) != 1:
             return False
         kind = given[0]
-        return self.aliases.language_name(kind) in _INTEGERS or (
-            isinstance(kind, ast.Attribute) and kind.attr in _OF_ANOTHER
-        )
+        if self.aliases.language_name(kind) in _INTEGERS:
+            return True
+        if not (isinstance(kind, ast.Attribute) and kind.attr in _OF_ANOTHER and isinstance(kind.value, ast.Name)):
+            return False
+        return self._is_of_integers(kind.value.id)
+
+    def _is_of_integers(self, name: str) -> bool:
+        """Whether a name holds an integer of 32 bits or more: nothing that is loaded, made or cast otherwise."""
+        for node in ast.walk(self.function) if self.function is not None else ():
+            if not isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) or node.value is None:
+                continue
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if name not in {one.id for part in targets for one in ast.walk(part) if isinstance(one, ast.Name)}:
+                continue
+            calls = [one for one in ast.walk(node.value) if isinstance(one, ast.Call)]
+            made = {self.aliases.language_name(one.func) or ast.unparse(one.func) for one in calls}
+            if _NARROW.search(ast.unparse(node)) or made - {"program_id", "num_programs", "cdiv", "cast", "min", "max"}:
+                return False
+        return self.function is not None

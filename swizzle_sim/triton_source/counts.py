@@ -8,7 +8,7 @@ from collections.abc import Collection
 from typing import Any
 
 from swizzle_sim.triton_source.definitions import Definitions
-from swizzle_sim.triton_source.inlining import assign, loaded
+from swizzle_sim.triton_source.slices import assign, loaded
 from swizzle_sim.triton_source.source_file import parameters_of
 
 _OF_ROWS, _OF_COLUMNS = "of_rows", "of_columns"

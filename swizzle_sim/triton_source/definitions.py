@@ -175,9 +175,12 @@ def _called(node: ast.Call) -> str:
 def reads_only(node: ast.expr, names: set[str]) -> bool:
     """Whether an expression reads only these names, and calls only ``cdiv``."""
     return all(
-        one.id in names or one.id in ("tl", "cdiv", "min", "max") for one in ast.walk(node) if isinstance(one, ast.Name)
+        one.id in names or one.id in ("tl", "triton", "cdiv", "min", "max")
+        for one in ast.walk(node)
+        if isinstance(one, ast.Name)
     ) and not any(
-        isinstance(one, ast.Call) and ast.unparse(one.func) not in ("tl.cdiv", "cdiv") for one in ast.walk(node)
+        isinstance(one, ast.Call) and ast.unparse(one.func) not in ("tl.cdiv", "triton.cdiv", "cdiv")
+        for one in ast.walk(node)
     )
 
 

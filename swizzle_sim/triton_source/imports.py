@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import ast
-import re
-from functools import cached_property, lru_cache
+import contextlib
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 from weakref import WeakKeyDictionary
 
+from swizzle_sim.triton_source.c_preprocessor import FINDERS, called_in, headers_of
 from swizzle_sim.triton_source.source_file import SourceFile, read_source
 from xcd_model.errors import LanguageError
 
 _ELSEWHERE = ("triton", "torch", "numpy", "math", "typing", "jax", "tl")  # no files of the user's tree
 _DEEPEST = 5  # files that hand a name on
-_HIGHEST = 8  # folders above a file in which its headers are looked for
-_MOST_HEADERS = 200
-_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]([^>\"\n]+)[>\"]", re.MULTILINE)
-_BEFORE_PARENTHESIS = re.compile(r"\b(\w+)\s*\(")
+_FILES: dict[Path, SourceFile | None] = {}  # read in this process
 
 
 class Imports:
     """What the imported names of one file stand for."""
 
-    _files: ClassVar[dict[Path, SourceFile | None]] = {}  # read in this process
     _known: ClassVar[WeakKeyDictionary[SourceFile, Imports]] = WeakKeyDictionary()
 
     def __init__(self, source: SourceFile):
@@ -86,21 +83,12 @@ class Imports:
 
     def _included(self, name: str) -> tuple[SourceFile, str] | None:
         """Function of a header of the user's tree, or of one that it includes."""
-        for path in self._headers:
-            found = self._parsed(path) if name.rpartition(".")[2] in _called_in(path) else None
-            if found is not None and name in found.every_function:
-                return found, name
-        return None
+        return included(name, self._headers)
 
     @cached_property
     def _headers(self) -> list[Path]:
         """Headers of the user's tree that a file includes, and those that they include."""
-        here = Path(self.source.filename).resolve()
-        found = list(_files_included(self.source.text, here))
-        for path in found:  # grows
-            more = [one for one in _files_included(_text(path), path) if one not in found and one != here]
-            found += more[: max(_MOST_HEADERS - len(found), 0)]
-        return found
+        return headers_of(self.source.text, Path(self.source.filename).resolve())
 
     def _read(self, level: int, steps: list[str]) -> SourceFile | None:
         """Module in the folder of the file, or in one above it; None where there is none that can be read."""
@@ -110,39 +98,31 @@ class Imports:
             base = folder.joinpath(*steps)
             for path in ([base.with_suffix(".py")] if steps else []) + [base / "__init__.py"]:
                 if path.is_file() and path != Path(self.source.filename).resolve():
-                    return self._parsed(path)
+                    return parsed(path)
         return None
 
-    def _parsed(self, path: Path) -> SourceFile | None:
-        if path not in self._files:
-            try:
-                self._files[path] = read_source(path)
-            except LanguageError:
-                self._files[path] = None
-        return self._files[path]
+
+def parsed(path: Path) -> SourceFile | None:
+    """File of the user's tree, read once; None where it cannot be, or is being read."""
+    if path not in _FILES:
+        _FILES[path] = None
+        with contextlib.suppress(LanguageError):
+            _FILES[path] = read_source(path)
+    return _FILES[path]
 
 
-@lru_cache(maxsize=1000)
-def _text(path: Path) -> str:
-    """Text of a header; empty where it cannot be read."""
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
+def included(name: str, headers: list[Path]) -> tuple[SourceFile, str] | None:
+    """Function of a header, or of one that it includes."""
+    for path in headers:
+        found = parsed(path) if name.rpartition(".")[2] in called_in(path) else None
+        if found is not None and name in found.every_function:
+            return found, name
+    return None
 
 
-@lru_cache(maxsize=1000)
-def _called_in(path: Path) -> frozenset[str]:
-    """Names that stand before a parenthesis in a header."""
-    return frozenset(_BEFORE_PARENTHESIS.findall(_text(path)))
+def _header_function(name: str, headers: list[Path]) -> ast.FunctionDef | None:
+    home = included(name, headers)
+    return home[0].every_function[name] if home is not None else None
 
 
-@lru_cache(maxsize=1000)
-def _files_included(text: str, path: Path) -> tuple[Path, ...]:
-    """Files that a file includes, in its own folder, in those above it, and in their folders ``include``."""
-    folders = [one / inside for one in list(path.parents)[:_HIGHEST] for inside in ("", "include")]
-    found = []
-    for name in _INCLUDE.findall(text):
-        first = next((one for folder in folders if (one := folder / name).is_file()), None)
-        found += [first.resolve()] if first else []
-    return tuple(found)
+FINDERS.append(_header_function)  # for the reader of C, which every file is read with

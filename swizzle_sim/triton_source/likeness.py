@@ -12,7 +12,7 @@ import re
 from swizzle_sim.language.rules import RESERVED
 from swizzle_sim.triton_source.answers import names_of_tile
 from swizzle_sim.triton_source.imports import Imports
-from swizzle_sim.triton_source.inlining import slice_of, stored
+from swizzle_sim.triton_source.slices import slice_of, stored
 from swizzle_sim.triton_source.source_file import SourceFile, parameters_of
 
 _NAMED = re.compile(
@@ -88,12 +88,20 @@ def _reads_id(body: list[ast.stmt]) -> bool:
 
 def _is_id(node: ast.AST) -> bool:
     match node:
-        case ast.Call(ast.Name("unread"), [ast.Constant(str(text))]):  # of C, as `c_expressions` leaves it
+        case ast.Call(ast.Name("unread"), [ast.Constant(str(text)), *_]):  # of C, as `c_expressions` leaves it
             return "blockIdx" in text or "block_id" in text
         case ast.Call(func):
             return _last(func) in _ID_CALLS
         case ast.Attribute(_, name):
             return name in _ID_CALLS
+    return False
+
+
+def _names_an_id(node: ast.AST, whole: set[str]) -> bool:
+    """Whether what is not read of C names an id."""
+    match node:
+        case ast.Call(ast.Name("unread"), [ast.Constant(str(text)), *_]):
+            return any(word in whole for word in re.findall(r"\w+", text))
     return False
 
 
@@ -126,7 +134,7 @@ def _kind(node: ast.AST, whole: set[str], parts: set[str]) -> int:
     """What a value holds of the id: nothing, all of it, a part of it, or parts put together."""
     if isinstance(node, ast.Name):
         return _PART if node.id in parts else _WHOLE * (node.id in whole)
-    if _is_id(node):
+    if _is_id(node) or _names_an_id(node, whole):
         return _WHOLE
     below = max([0, *(_kind(one, whole, parts) for one in ast.iter_child_nodes(node))])
     called = _last(node.func) if isinstance(node, ast.Call) else ""

@@ -8,42 +8,104 @@ one map of a launch with as many programs as tiles: it is a bijection of every l
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from swizzle_sim.triton_source.inlining import assign, loaded, slice_of, stored
+from swizzle_sim.language.ir import GRID_NAMES
+from swizzle_sim.triton_source.slices import assign, loaded, slice_of, stored
 
+LOOP = "loop"  # code of an error: a loop that does not meet every tile once, as far as can be told
 _RANGES = ("range", "tl.range", "tl.static_range")
 
 
-def unrolled(body: list[ast.stmt], answers: Sequence[str]) -> tuple[list[ast.stmt], ast.expr | None]:
-    """Statements of a kernel with the loop over tiles replaced by its body, once for where the program starts.
+class TileLoop(NamedTuple):
+    """A loop over tiles: its index, where a program starts, what the index stays below, and by what it grows."""
 
-    A loop counts that starts at what comes from ``tl.program_id``, goes on in steps that are no literal, and assigns
-    the tile; any other kernel is returned as it is.
-    """
+    number: str
+    start: ast.expr
+    stop: ast.expr
+    step: ast.expr
+    stmt: ast.For | ast.While
+    before: list[ast.stmt]
+
+
+def loop_over_tiles(body: list[ast.stmt], answers: Sequence[str]) -> TileLoop | None:
+    """Loop that starts at what comes from ``tl.program_id``, goes on in steps that are no literal, and has the tile."""
     for k, stmt in enumerate(body):
         found = _over_tiles(stmt, body[:k])
-        if found is not None and isinstance(stmt, ast.For | ast.While):
-            index, start, stop = found
-            if not answers or stored(stmt) & {*answers, index}:
-                first = [assign(index, start, stmt)] if isinstance(stmt, ast.For) else []
-                return [*body[:k], *first, *stmt.body], stop
-    return body, None
+        if found is not None and (not answers or stored(stmt) & {*answers, found.number}):
+            return found
+    return None
 
 
-def _over_tiles(stmt: ast.stmt, before: list[ast.stmt]) -> tuple[str, ast.expr, ast.expr] | None:
-    """Name that runs over tiles in a loop, where it starts, and what it stays below."""
+def unrolled(loop: TileLoop) -> list[ast.stmt]:
+    """Statements with the loop replaced by its body, once for where the program starts."""
+    first = [assign(loop.number, loop.start, loop.stmt)] if isinstance(loop.stmt, ast.For) else []
+    return [*loop.before, *first, *loop.stmt.body]
+
+
+def programs_assumed(
+    loop: TileLoop,
+    parameters: Sequence[str],
+    answers: Sequence[str],
+    refuse: Callable[[ast.AST, str, str], None],
+) -> str:
+    """Name that is supposed to hold the number of programs; empty where the launch itself gives it."""
+    values = {one.targets[0].id: one.value for one in loop.before
+              if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name)}  # fmt: skip
+    step = loop.step
+    while isinstance(step, ast.Name) and step.id in values and step.id not in parameters:
+        step = values[step.id]
+    counts = isinstance(step, ast.Call) and ast.unparse(step.func) == "tl.num_programs"
+    named = isinstance(step, ast.Name)
+    if not counts and not named:
+        refuse(loop.stmt, f"the loop goes on by {ast.unparse(loop.step)}, which is not the number of programs", LOOP)
+    if named and "xcd" in ast.unparse(step).lower():
+        refuse(loop.stmt, f"the loop goes on by {ast.unparse(step)}, which counts no programs", LOOP)
+    counted = slice_of(loop.before, loaded(loop.stop))[1] | loaded(loop.stop) | set(GRID_NAMES)
+    counted -= {ast.unparse(step), "num_xcds", "tl"}
+    _, read = slice_of(loop.before, loaded(loop.start))
+    others = {name for name in (read | loaded(loop.start)) - values.keys() if name in counted or counts_tiles(name)}
+    others = {name for name in others - {ast.unparse(step), "tl"} if "xcd" not in name.lower()}
+    if others:
+        refuse(loop.stmt, f"a program starts at a tile that depends on {', '.join(sorted(others))}, "
+               "and not on its id and the number of programs alone",
+            LOOP,
+        )  # fmt: skip
+    carried = slice_of(loop.stmt.body, {*answers})[1] & {name for one in loop.stmt.body for name in stored(one)}
+    carried -= {loop.number, *answers}
+    if carried:
+        refuse(loop.stmt, f"{', '.join(sorted(carried))} goes from one trip of the loop to the next", LOOP)
+    return ast.unparse(step) if named else ""
+
+
+def counts_tiles(name: str) -> bool:
+    """Whether a name is one that people give to a count of tiles."""
+    return (
+        re.search(r"(num|total|n)_?(tiles?|pids?|workgroups?|wgs?|blocks?)(_?[mn])?$|^grid", name.lower()) is not None
+    )
+
+
+def _over_tiles(stmt: ast.stmt, before: list[ast.stmt]) -> TileLoop | None:
+    """The loop over tiles that a statement is."""
     match stmt:
         case ast.For(ast.Name(name), ast.Call(func, [start, stop, step])) if ast.unparse(func) in _RANGES:
             steps = [step]
         case ast.While(ast.Compare(ast.Name(name), [ast.Lt()], [stop]), body):
             start = ast.copy_location(ast.Name(name, ast.Load()), stmt)
-            steps = [one.value for one in body if isinstance(one, ast.AugAssign) and ast.unparse(one.target) == name]
+            steps = [one.value for one in body if isinstance(one, ast.AugAssign) and _is_step(one, name)]
+            if sum(name in stored(one) for one in body) != 1:
+                return None
         case _:
             return None
     if len(steps) != 1 or isinstance(steps[0], ast.Constant) or not _from_id(start, before):
         return None
-    return name, start, stop
+    return TileLoop(name, start, stop, steps[0], stmt, before)
+
+
+def _is_step(stmt: ast.AugAssign, name: str) -> bool:
+    return isinstance(stmt.op, ast.Add) and ast.unparse(stmt.target) == name
 
 
 def _from_id(start: ast.expr, before: list[ast.stmt]) -> bool:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from swizzle_sim.language.ir import COORDINATES, GRID_NAMES
+from swizzle_sim.language.rules import FUNCTIONS, RANGES
 from swizzle_sim.triton_source.answers import (
     as_one_number,
     count_of,
@@ -38,18 +39,12 @@ from swizzle_sim.triton_source.definitions import (
     is_arithmetic,
     reads_only,
 )
-from swizzle_sim.triton_source.inlining import (
-    Inliner,
-    assign,
-    loaded,
-    own_statements,
-    slice_of,
-    stored,
-    stored_outside_loops,
-)
-from swizzle_sim.triton_source.loops import unrolled
+from swizzle_sim.triton_source.effects import NO_TILE, Effects
+from swizzle_sim.triton_source.inlining import Inliner
+from swizzle_sim.triton_source.loops import TileLoop, loop_over_tiles, programs_assumed, unrolled
 from swizzle_sim.triton_source.mapped_text import MappedText, written_line
 from swizzle_sim.triton_source.prologue_text import Prologue
+from swizzle_sim.triton_source.slices import assign, loaded, own_statements, slice_of, stored, stored_outside_loops
 from swizzle_sim.triton_source.source_file import (
     SourceFile,
     defaults_of,
@@ -63,8 +58,12 @@ _LATE = (
     "after the first memory access (line {line}); move what computes a tile into a function and check that, or enclose "
     "it between '# swizzle: begin' and '# swizzle: end'"
 )
+_ARITHMETIC = (
+    ast.expr_context, ast.operator, ast.cmpop, ast.boolop, ast.unaryop, ast.Name, ast.BinOp, ast.UnaryOp, ast.BoolOp,
+    ast.Compare, ast.IfExp, ast.Constant, ast.Attribute, ast.Assign, ast.AugAssign, ast.For, ast.If, ast.Tuple,
+    ast.keyword, ast.Pass, ast.Expr,
+)  # fmt: skip
 _UNREAD = "unread"  # a call that stands for what has no counterpart, see `c_expressions`
-_SURPLUS = "no_tile"  # 1 in a workgroup that returns before it has a tile
 
 
 class PrologueReader:
@@ -79,6 +78,11 @@ class PrologueReader:
         self.parameters = tuple(one.arg for one in parameters_of(self.function) if one.arg != "self")
         self.inliner = Inliner(functions, source.filename)
         self._stop = ""  # of a loop over tiles: how many there are
+        self.assumed: list[str] = []
+        for one in functions.values():
+            self.assumed += getattr(one, "assumed", ())
+        if (construct := getattr(self.function, "unmodelled", None)) is not None:
+            self.refuse(ast.Constant(0, lineno=construct[1], col_offset=0), f"{construct[0]!r} is not modelled")
 
     def prologue(self, wanted: tuple[str, ...], tiles: tuple[str, ...] = ()) -> Prologue:
         """Prologue with the names of the tile that are wanted, or the usual ones, and its coordinates' extents."""
@@ -91,19 +95,21 @@ class PrologueReader:
         else:
             before, answers = self._of_kernel(wanted)
             spelled = answers
-        needed, _ = slice_of([*self._around(), *before], {*answers, _SURPLUS})
+        needed, _ = slice_of([*self._around(), *before], {*answers, NO_TILE})
         whole = _with_literal_axes(self.inliner.block(needed))
-        body, _ = slice_of(whole, set(answers))
+        wanted_last = {*answers} if tiles else {*answers, NO_TILE}
+        body, _ = slice_of(whole, wanted_last)
         body = with_first_axis(body) if self.reads_id else body
-        body = slice_of(as_one_number(body), set(answers))[0] if len(answers) == 2 else body
+        body = slice_of(as_one_number(body), wanted_last)[0] if len(answers) == 2 else body
         self._refuse_unread(body)
         axes = self._axes(body)
         extents = tiles or self._extents(answers, spelled, axes, body)
+        body = slice_of(body, set(answers))[0] if extents else body
         if tiles and len(tiles) != len(answers):
             self.refuse(
                 self.function, f"tiles={','.join(tiles)}: {len(answers)} coordinates need {len(answers)} extents"
             )
-        last = handed_on(answers, axes, extents)
+        last = [*handed_on(answers, axes, extents), *_without_tile(body, len(answers), axes)]
         if len(extents) > 2:  # the grid has other counts under these names
             body, last = ([own_counts(stmt, extents) for stmt in part] for part in (body, last))
             extents = tuple(f"of_{side}" if side in GRID_NAMES else side for side in extents)
@@ -123,13 +129,14 @@ class PrologueReader:
             takes_id=not self.reads_id,
             fixed=constant_count([*self._constants(body), *body]),
             counted=self._counted(body, last, answers, spelled, launch) if axes == 1 and not extents else None,
+            assumed=tuple(dict.fromkeys(self.assumed)),
         )
 
     def _counted(
         self, body: list[ast.stmt], last: list[ast.stmt], answers: list[str], spelled: Sequence[str], launch: str
     ) -> MappedText | None:
         """Text that reads no size of its launch, but the counts of tiles that they give."""
-        found = slice_of(in_grid_counts(self.function, body, launch, self._fields()), set(answers))[0]
+        found = slice_of(in_grid_counts(self.function, body, launch, self._fields()), {*answers, NO_TILE})[0]
         read = {name for stmt in found for name in loaded(stmt)}
         if not found or len(answers) != 2 or read & (loaded(ast.parse(launch)) - {"tl"}):
             return None
@@ -139,15 +146,15 @@ class PrologueReader:
         """Refuse a tile that depends on what has no counterpart in the language."""
         for node in (one for stmt in body for one in ast.walk(stmt)):
             match node:
-                case ast.Call(ast.Name(name), [ast.Constant(str(text))]) if name == _UNREAD:
+                case ast.Call(ast.Name(name), [ast.Constant(str(text)), *_]) if name == _UNREAD:
                     self.refuse(node, f"the tile depends on {text!r}, which is not read")
 
     def _surplus(self, whole: list[ast.stmt]) -> MappedText | None:
         """Whether a workgroup returns before it has a tile, as a text."""
-        if not any(_SURPLUS in stored(stmt) for stmt in whole):
+        if not any(NO_TILE in stored(stmt) for stmt in whole):
             return None
-        body, _ = slice_of(whole, {_SURPLUS})
-        return self._text([*self._constants(body), *body, *handed_on([_SURPLUS], 1, ())], (_SURPLUS,))
+        body, _ = slice_of(whole, {NO_TILE})
+        return self._text([*self._constants(body), *body, *handed_on([NO_TILE], 1, ())], (NO_TILE,))
 
     def _differs(self, statements: list[ast.stmt], read: set[str]) -> bool:
         """Whether what a value is computed from includes an id, or a call of a function that may read one."""
@@ -243,10 +250,12 @@ class PrologueReader:
         ]
         before, after = self._at_memory(body)
         answers = list(wanted) or names_of_tile(before, after, self.source)
+        loop = None
         if any(name not in {one for stmt in before for one in stored_outside_loops(stmt)} for name in answers):
-            body, stop = unrolled(body, answers)
+            loop = loop_over_tiles(body, answers)
+            body = unrolled(loop) if loop is not None else body
             before, after = self._at_memory(body)
-            meaning = Definitions(self.function).in_parameters(ast.unparse(stop)) if stop is not None else None
+            meaning = Definitions(self.function).in_parameters(ast.unparse(loop.stop)) if loop is not None else None
             self._stop = ast.unparse(meaning) if meaning is not None else ""
             answers = list(wanted) or names_of_tile(before, after, self.source)
         if not answers:
@@ -262,7 +271,8 @@ class PrologueReader:
                 self.refuse(late, f"{name!r} is assigned {_LATE.format(line=after[0].lineno)}")
             if not any(name in stored(stmt) for stmt in before):
                 self.refuse(self.function, f"{name!r} is not assigned before the first memory access")
-        before = self._without_returns(before)
+        self._refuse_twice(answers)
+        before = self._with_stores(before, after, answers, loop)
         found = slice_of(before, set(answers))[0]
         if not wanted and len(found) == 1 and isinstance(found[0], ast.Assign) and self.source.is_id(found[0].value):
             self.refuse(
@@ -286,22 +296,78 @@ class PrologueReader:
         end = next((k for k, stmt in enumerate(body) if self.source.touches_memory(stmt)), len(body))
         return [stmt for stmt in body[:end] if not self.source.aliases.is_note(stmt)], body[end:]
 
-    def _without_returns(self, before: list[ast.stmt]) -> list[ast.stmt]:
-        """Statements in which a workgroup that would return is noted as one without a tile."""
-        found: list[ast.stmt] = []
-        for stmt in before:
-            returns = [one for one in own_statements(stmt) if isinstance(one, ast.Return)]
-            if not returns:
-                found.append(stmt)
-            elif isinstance(stmt, ast.If) and len(returns) == 1 and returns[0] in (stmt.body[-1], *stmt.orelse[-1:]):
-                noted = [assign(_SURPLUS, ast.Constant(1), stmt)]
-                then, other = (noted if returns[0] in part[-1:] else part for part in (stmt.body, stmt.orelse))
-                found.append(ast.copy_location(ast.If(stmt.test, then, other), stmt))
-            elif stored(stmt):
-                self.refuse(returns[0], "the kernel may return inside this statement: return before or after it")
-        if any(_SURPLUS in stored(stmt) for stmt in found):
-            found.insert(0, assign(_SURPLUS, ast.Constant(0), ast.Constant(0, lineno=0, col_offset=0)))
-        return found
+    def _refuse_twice(self, answers: Sequence[str]) -> None:
+        """Refuse a name of the tile under which the function has two variables."""
+        names = {name for stmt in self.function.body for name in stored(stmt)}
+        for name in answers if self.source.in_c else ():
+            if any(one.rpartition("_")[0] == name and one.rpartition("_")[2].isdigit() for one in names):
+                self.refuse(self.function, f"{name!r} is declared twice: say which names hold the tile (answer=)")
+
+    def _with_stores(
+        self, before: list[ast.stmt], after: list[ast.stmt], answers: list[str], loop: TileLoop | None
+    ) -> list[ast.stmt]:
+        """Statements with notes of the workgroups that store no tile, and what is supposed of the rest."""
+        body = [*before, *after]
+        effects = Effects(body, answers, self.source, lambda test: self._is_readable(test, body, answers))
+        place = ast.Constant(0, lineno=0, col_offset=0)
+        found = effects.noted(body)
+        if not any(NO_TILE in stored(stmt) for stmt in found):
+            found = [*found, assign(NO_TILE, ast.Constant(0), place)] if loop is not None else found
+        if loop is not None:
+            programs = programs_assumed(loop, self.parameters, answers, self.refuse)
+            if programs:
+                self.assumed.append(f"{programs} programs are launched")
+            if self._is_readable(loop.stop, body, answers):
+                test = ast.Compare(loop.stop, [ast.NotEq()], [ast.Name("num_pids", ast.Load())])
+                found.append(
+                    ast.copy_location(ast.If(test, [assign(NO_TILE, ast.Constant(1), loop.stmt)], []), loop.stmt)
+                )
+            else:
+                self.assumed.append(f"{ast.unparse(loop.stop)} counts the tiles (line {loop.stmt.lineno})")
+        lines = sorted(set(effects.assumed))
+        if lines:
+            self.assumed.append(f"line{'s' * (len(lines) > 1)} {', '.join(map(str, lines))} "
+                                f"leave{'s' * (len(lines) == 1)} no workgroup out")  # fmt: skip
+        if effects.changed:
+            self.assumed.append(f"what is stored to after line {effects.changed} is as distinct as the tile")
+        given = [assign(name, ast.UnaryOp(ast.USub(), ast.Constant(1)), place) for name in answers
+                 if name not in self.parameters]  # fmt: skip
+        return [*given, *found]
+
+    def _is_readable(self, test: ast.expr, body: list[ast.stmt], answers: Sequence[str]) -> bool:
+        """Whether an expression is arithmetic of what the tile is computed from, the grid, and constants."""
+        around = self._around()
+        read = slice_of([*around, *body], set(answers))[1] | self._sized(answers)
+        known = {*read, *GRID_NAMES, *self._known(), "tl"}
+        values: dict[str, list[ast.AST]] = {}
+        for stmt in [*around, *body]:
+            for one in ast.walk(stmt):
+                if isinstance(one, ast.Assign | ast.AugAssign | ast.For):
+                    for name in stored(one):
+                        values.setdefault(name, []).append(one)
+        seen: set[str] = set()
+        todo: list[ast.AST] = [test]
+        for one in todo:
+            for node in ast.walk(one):
+                if isinstance(node, ast.Call):
+                    name = ast.unparse(node.func)
+                    if name not in (*FUNCTIONS, *RANGES, "divmod") and name not in self.inliner.functions:
+                        return False
+                elif not isinstance(node, _ARITHMETIC):
+                    return False
+                elif isinstance(node, ast.Name) and node.id not in seen and isinstance(node.ctx, ast.Load):
+                    seen.add(node.id)
+                    if node.id in values:
+                        todo += values[node.id]
+                    elif node.id not in known and node.id not in FUNCTIONS and node.id not in self.inliner.functions:
+                        return False
+        return True
+
+    def _sized(self, answers: Sequence[str]) -> set[str]:
+        """Sizes that counts of tiles are made of."""
+        once = assigned_once(self.function)
+        counts = [count_of(name, once) for name in answers]
+        return {name for one in counts if one for name in slice_of(self.function.body, {one})[1]}
 
     def _constants(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """Assignments for the module's constants and the function's defaults that the slice reads."""
@@ -334,9 +400,21 @@ class PrologueReader:
         lines = tuple(line for _, line in written)
         return MappedText(text, name, self.source.filename, lines, self.source.lines, answers)
 
-    def refuse(self, node: ast.AST, message: str) -> NoReturn:
+    def refuse(self, node: ast.AST, message: str, code: str = "node") -> NoReturn:
         """Raise a `LanguageError` that shows the line of a node."""
-        raise self.source.error(node, message)
+        raise self.source.error(node, message, code)
+
+
+def _without_tile(body: list[ast.stmt], count: int, axes: int) -> list[ast.stmt]:
+    """Last statements, by which the result of a workgroup that stores nothing is outside of the grid."""
+    if not any(NO_TILE in stored(stmt) for stmt in body):
+        return []
+    place = ast.Constant(0, lineno=0, col_offset=0)
+    first = "pid" if count == 1 else "pid_m" if axes == 1 else "pid_x"
+    test = ast.Compare(ast.Name(NO_TILE, ast.Load()), [ast.NotEq()], [ast.Constant(0)])
+    return [
+        ast.copy_location(ast.If(test, [assign(first, ast.UnaryOp(ast.USub(), ast.Constant(1)), place)], []), place)
+    ]
 
 
 def _with_literal_axes(body: list[ast.stmt]) -> list[ast.stmt]:

@@ -37,6 +37,8 @@ class Prologue:
         Whether it reads no program id: its first parameter is one.
     fixed : str
         A count of tiles that is the same whatever the launch, as its sizes are constants of the file.
+    assumed : tuple of str
+        What is supposed of the launch or the kernel, and not read.
     counted : MappedText or None
         The text in the grid's own counts of tiles, where it reads its sizes for nothing else: what a proof speaks of.
     """
@@ -54,3 +56,4 @@ class Prologue:
     takes_id: bool = False
     fixed: str = ""
     counted: MappedText | None = None
+    assumed: tuple[str, ...] = ()

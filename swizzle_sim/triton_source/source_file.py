@@ -68,6 +68,18 @@ class SourceFile:
                 found[node.name] = node
         return found
 
+    def is_one_of_several(self, name: str) -> bool:
+        """Whether a name is given to two functions of Python that differ, or to a function and something else."""
+        found = [node for node in top_level(self.tree.body) if isinstance(node, ast.FunctionDef) and node.name == name]
+        again = name in self.assigned and name not in self.wrapped
+        return not self.in_c and bool(found) and (again or len({ast.dump(node) for node in found}) > 1)
+
+    @cached_property
+    def assigned(self) -> set[str]:
+        """Names that statements at the top level assign."""
+        return {one.id for node in top_level(self.tree.body) if isinstance(node, ast.Assign | ast.AugAssign)
+                for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}  # fmt: skip
+
     @cached_property
     def named(self) -> dict[str, ast.FunctionDef]:
         """`functions`, also by the names that assignments such as ``tile = tile_v1`` give them."""

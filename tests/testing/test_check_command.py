@@ -112,7 +112,7 @@ def test_only_what_is_marked(folder):
         (["mine.py::nothing"], "no function nothing"),
         ([f"{FILE}::softmax"], "neither pid"),
         (["bad.txt"], "swizzle: 'grids'"),
-        (["raises.py"], "ZeroDivisionError"),
+        (["odd.py"], "--call calls it"),
         (["broken.py"], "no Python"),
         (["naive.txt", "K=3"], "K"),
         (["naive.txt", "--where", "num_pids %"], "not Python"),
@@ -121,7 +121,7 @@ def test_only_what_is_marked(folder):
 )
 def test_what_cannot_be_read_is_an_error(folder, words, said):
     (folder / "bad.txt").write_text("# swizzle-check: grids\n" + NAIVE)
-    (folder / "raises.py").write_text("1 // 0\n# swizzle-check\ndef f(pid):\n    return pid\n")
+    (folder / "odd.py").write_text("# swizzle-check\ndef f(pid):\n    return {pid: pid}[pid]\n")
     (folder / "broken.py").write_text("def (")
     done = check(*words, "--junit", "out.xml")
     assert done.exit_code == 2
@@ -156,7 +156,7 @@ WRONG = "# swizzle-check\ndef lost(pid):\n    return pid // 2\n"
         ({"a.py": RIGHT, "b.py": b"\xff\xfe\x00\x01"}, 2, 2),
         ({"a.py": RIGHT, "b.swizzle": b"\x7fELF\x80\x00"}, 2, 2),
         ({"a.py": WRONG, "b.py": "def f(pid, ("}, 1, 1),
-        ({"a.py": "import sys\nsys.exit(0)\n" + RIGHT}, 2, 2),
+        ({"a.py": "import os\nos._exit(0)\n" + RIGHT, "b.py": WRONG}, 1, 1),  # nothing of a file is run
     ],
     ids=lambda value: "+".join(value) if isinstance(value, dict) else str(value),
 )
@@ -210,10 +210,9 @@ def test_a_file_that_may_not_be_read_is_an_error(folder, monkeypatch):
 
 def test_a_file_that_prints_does_not_spoil_the_document(folder):
     (folder / "loud.py").write_text("print('hello')\n# swizzle-check\ndef f(pid):\n    print(pid)\n    return pid\n")
-    done = check("loud.py", "--json")
+    done = check("loud.py", "--json", "--call")
     assert done.exit_code == 0
     assert json.loads(done.stdout)["counts"] == {"passed": 1, "failed": 0, "error": 0, "skipped": 0}
-    assert "hello" in done.stderr
 
 
 def test_many_files_side_by_side_are_in_order(tmp_path, monkeypatch):
@@ -228,13 +227,24 @@ def test_many_files_side_by_side_are_in_order(tmp_path, monkeypatch):
     ] == [f"{k:02}.py" for k in range(30)]
 
 
-def test_a_process_that_dies_is_said(tmp_path, monkeypatch):
+def test_a_function_is_called_on_request_in_a_process_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for k in range(4):
-        (tmp_path / f"{k}.py").write_text("import os\nos._exit(0)\n" + RIGHT)
-    done = check(tmp_path, "--jobs", "2")
-    assert isinstance(done.exception, SwizzleSimError)
-    assert done.exit_code != 0
+    Path("table.py").write_text("ORDER = [0, 1]\n# swizzle: grids=2\ndef f(pid):\n    return ORDER[pid]\n")
+    Path("dies.py").write_text("import os\nos._exit(0)\n" + RIGHT)
+    Path("later.py").write_text("import os\n# swizzle-check\ndef f(pid):\n    os._exit(0)\n")
+    Path("raises.py").write_text("1 // 0\n# swizzle-check\ndef f(pid):\n    return pid\n")
+    Path("forges.py").write_text("print('{\"answer\": []}')\n# swizzle-check\ndef f(pid):\n    return 0\n")
+    assert check("table.py").exit_code == 2
+    assert check("--call", "table.py").exit_code == 0
+    for name, said in (
+        ("dies.py", "ended, with status 0"), ("later.py", "ended"), ("raises.py", "ZeroDivisionError"),
+        ("forges.py", "is not a bijection"),
+    ):  # fmt: skip
+        done = check("--call", name)
+        assert (done.exit_code, said in done.stdout) == (1, True), done.stdout
+    Path("kept.py").write_text("open('owned', 'w')\n" + RIGHT)
+    assert check("kept.py").exit_code == 0
+    assert not Path("owned").exists()
 
 
 def test_a_bijection_that_tears_a_cluster_apart_fails_by_name():

@@ -31,7 +31,7 @@ def gemm(a, c, M, N, NUM_XCDS, BLOCK_M, BLOCK_N, GROUP_M: tl.constexpr, CHUNK: t
     size = min(rows - first, GROUP_M)
     pid_m = first + pid % (GROUP_M * cols) % size
     pid_n = pid % (GROUP_M * cols) // size
-    tl.store(c + pid_m, tl.load(a + pid_n))
+    tl.store(c + pid_m * N + pid_n, tl.load(a + pid_n))
 """
 
 

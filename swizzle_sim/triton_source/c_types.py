@@ -1,0 +1,69 @@
+"""Types of C that the reader models, as an allow-list: what a value of such a type is in a signed 32-bit integer.
+
+A value of an unsigned type is the same number as long as it is not negative; where a program may make it negative the
+reader puts a guard (see `c_expressions`). Narrow types wrap, floats round: none of these is read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from tree_sitter import Node
+
+INT, UNSIGNED, BOOL = "int", "unsigned", "bool"
+RECORD = "record"  # of a class that is not known: its fields are read, itself it is no number
+UNKNOWN = ""
+_INT = {
+    "int", "signed", "signed int", "int32_t", "long", "long int", "signed long", "long long", "long long int",
+    "signed long long", "int64_t", "ptrdiff_t", "intptr_t", "ssize_t", "index_t", "long_index_t", "i32", "i64",
+}  # fmt: skip
+_UNSIGNED = {
+    "unsigned", "unsigned int", "uint", "uint32_t", "unsigned long", "unsigned long int", "unsigned long long",
+    "unsigned long long int", "ulong", "uint64_t", "size_t", "uintptr_t", "u32", "u64",
+}  # fmt: skip
+_LISTED = re.compile(r"^(?:dim3|u?int[234]|(?:tuple|pair)<(.*)>)$")
+_QUALIFIERS = re.compile(r"\b(?:const|constexpr|inline|typename|std|ck|ck_tile|static|register)\b|::")
+CASTS = (*(_INT | _UNSIGNED), "bool")
+
+
+def plain_type(text: str) -> str:
+    """Type without qualifiers, in single spaces."""
+    return " ".join(_QUALIFIERS.sub(" ", text).split())
+
+
+def kind_of_type(text: str, aliases: Mapping[str, str]) -> str:
+    """Kind of values of a type; `UNKNOWN` for every type that is not on the list."""
+    name = plain_type(text)
+    for _ in range(8):
+        if name not in aliases:
+            break
+        name = plain_type(aliases[name])
+    if name == "bool":
+        return BOOL
+    return INT if name in _INT else UNSIGNED if name in _UNSIGNED else UNKNOWN
+
+
+def is_listed(text: str, aliases: Mapping[str, str]) -> bool:
+    """Whether a type is a list of integers, such as ``dim3`` or ``pair<int, int>``."""
+    match = _LISTED.match(plain_type(text).replace(" ", ""))
+    if match is None:
+        return False
+    parts = match.group(1)
+    return parts is None or all(kind_of_type(part, aliases) for part in parts.split(","))
+
+
+def aliases_in(text: str) -> dict[str, str]:
+    """Names that ``using`` and ``typedef`` give to types; of a name with two meanings, one that is no type."""
+    found: dict[str, str] = {}
+    pairs = [*re.findall(r"\busing\s+(\w+)\s*=\s*([^;{}()]+);", text)]
+    pairs += [(name, what) for what, name in re.findall(r"\btypedef\s+([^;{}()]+?)\s+(\w+)\s*;", text)]
+    for name, what in pairs:
+        known = plain_type(what)
+        found[name] = known if found.get(name, known) == known else "?"
+    return found
+
+
+def text_of(node: Node) -> str:
+    """Text of a node."""
+    return (node.text or b"").decode("utf-8", "replace")

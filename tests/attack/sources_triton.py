@@ -1,0 +1,219 @@
+# ruff: noqa: E501 - a grammar is a table of texts, one alternative a branch
+"""Random Triton kernels, and what they store when they are run on integers that have their width."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+from tests.attack.sources_of import Source
+
+_HEAD = "import triton\nimport triton.language as tl\n"
+
+
+def kernel(draw: Random) -> Source:
+    """Kernel with casts, own helpers, early returns, conditions and loops over tiles that may leave some out."""
+    is_persistent = draw.random() < 0.4
+    above, names = _helpers(draw)
+    maps = draw.choice([
+        "pid_m = tile // num_pid_n\npid_n = tile % num_pid_n",
+        "pid_n = tile // num_pid_m\npid_m = tile % num_pid_m",
+        "first = tile // (2 * num_pid_n) * 2\nrows = min(num_pid_m - first, 2)\n"
+        "pid_m = first + tile % (2 * num_pid_n) % rows\npid_n = tile % (2 * num_pid_n) // rows",
+        f"tile = {names['turn']}(tile, num_pid_m * num_pid_n)\npid_m = tile // num_pid_n\npid_n = tile % num_pid_n",
+        "pid_m, pid_n = tl.swizzle2d(tile // num_pid_n, tile % num_pid_n, num_pid_m, num_pid_n, 2)",
+        f"pid_m, pid_n = {names['swizzle']}(tile // num_pid_n, tile % num_pid_n, num_pid_m, num_pid_n, 2)",
+        f"q = {names['cdiv']}(num_pid_m * num_pid_n, 8)\npid_m = tile // num_pid_n\npid_n = tile % num_pid_n + q - q",
+        f"last = {names['cdiv']}(tile + 1, num_pid_n) - 1\npid_m = last\npid_n = tile - last * num_pid_n",
+        f"low = {names['min']}(tile, num_pid_n - 1)\npid_m = tile // num_pid_n\n"
+        "pid_n = low if pid_m == 0 else tile % num_pid_n",
+    ])  # fmt: skip
+    cast = draw.choice(["", "", "", "tile = tile.to(tl.int8)", "tile = tile.to(tl.int64)", "tile = tl.cast(tile, tl.int16)",
+                        "tile = tile.to(tl.uint8)", "small = num_pid_m.to(tl.int8)\ntile = tile.to(small.dtype)",
+                        "big = num_pid_m + 1\ntile = tile.to(big.dtype)", "tile = tl.cast(tile, dtype=tl.int1)",
+                        "tile = tile.to(tl.int32)", "NARROW = tl.int8\ntile = tile.to(NARROW)",
+                        "tile = (tile - 5).to(tl.uint32) // 1 + 5"])  # fmt: skip
+    leave = draw.choice(["continue", "break"]) if is_persistent else "return"
+    guard = draw.choice([
+        "", "", "", f"if tile >= num_pid_m * num_pid_n:\n    {leave}", f"if pid_m >= num_pid_m - 1:\n    {leave}",
+        f"if tile > 40:\n    {leave}", f"if pid_m < 0:\n    {leave}", f"if (pid_m == 1) & (pid_n == 2):\n    {leave}",
+        f"if num_pid_m > 4:\n    if pid_n == 0:\n        {leave}",
+    ])  # fmt: skip
+    plain = "tl.store(c_ptr + pid_m * num_pid_n + pid_n, 1)"
+    store = draw.choice([plain] * 4 + [
+        f"if pid_m < num_pid_m - 1:\n    {plain}", f"if pid_m >= 0:\n    {plain}",
+        f"if pid_n > 2:\n    {plain}\nelse:\n    {plain}", "row = pid_m // 2\ntl.store(c_ptr + row * num_pid_n + pid_n, 1)",
+        "row = pid_m\ntl.store(c_ptr + row * num_pid_n + pid_n, 1)", f"for k in range(1):\n    {plain}",
+        f"for k in range(pid_m, num_pid_m - 1, 64):\n    {plain}",
+        "pid_m = pid_m // 2\ntl.store(c_ptr + pid_m * num_pid_n + pid_n, 1)",
+        "at = c_ptr + pid_m * num_pid_n\nat += pid_n\ntl.store(at, 1)",
+        "at = c_ptr + pid_m * num_pid_n\nat += pid_n // 2\ntl.store(at, 1)",
+    ])  # fmt: skip
+    body = "\n".join(part for part in (cast, maps, guard, store) if part)
+    count = draw.choice(["num_pid_m * num_pid_n"] * 4 + ["num_pid_m * num_pid_n - 1", "num_pid_n * num_pid_m", "total"])
+    step = draw.choice(["tl.num_programs(0)"] * 4 + ["2 * tl.num_programs(0)", "num_pid_m"])
+    start = draw.choice(["tl.program_id(0)"] * 4 + ["tl.num_programs(0) - 1 - tl.program_id(0)", "tl.program_id(0) // 2",
+                                                  f"{names['turn']}(tl.program_id(0), num_pid_m * num_pid_n)"])  # fmt: skip
+    sizes = "total = num_pid_m * num_pid_n\n"
+    if is_persistent and draw.random() < 0.3:
+        last = f"number += {step}" if leave == "break" or "continue" not in guard else ""
+        last = last or f"number += {step}"
+        guard_body = body.replace("continue", "break")
+        body = f"{sizes}number = {start}\nwhile number < {count}:\n{_indented('tile = number' + chr(10) + guard_body)}\n    {last}"
+    elif is_persistent:
+        body = f"{sizes}for number in range({start}, {count}, {step}):\n{_indented('tile = number' + chr(10) + body)}"
+    else:
+        body = f"{sizes}tile = tl.program_id(0)\n{body}"
+    decorators = draw.choice(["", "", "", "", "@other\n"])
+    text = f"{_HEAD}{above}\n@triton.jit\n{decorators}def gemm(c_ptr, num_pid_m, num_pid_n):\n{_indented(body)}\n"
+    return Source(text, "gemm", "triton", ".py", is_persistent=is_persistent)
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.splitlines())
+
+
+def _helpers(draw: Random) -> tuple[str, dict[str, str]]:
+    """Functions of the file, some under the names of builtins."""
+    names = {"cdiv": draw.choice(["tl.cdiv", "cdiv", "triton.cdiv", "up"]), "min": draw.choice(["min", "tl.minimum"]),
+             "swizzle": draw.choice(["swizzle2d", "grouped"]), "turn": draw.choice(["turn", "remap_xcd"])}  # fmt: skip
+    up = draw.choice(["a // b", "(a + b - 1) // b", "a // b + 1", "tl.cdiv(a, b)"])
+    turn = draw.choice([
+        "n - 1 - t", "t", "t % 8 * (n // 8) + min(t % 8, n % 8) + t // 8", "t % 8 * (n // 8) + t // 8",
+        "t if t < n // 2 else n + n // 2 - 1 - t", "(t % 256).to(tl.int8) + t - t % 256",
+    ])  # fmt: skip
+    text = f"def other(f):\n    return f\n@triton.jit\ndef {names['turn']}(t, n):\n    return {turn}\n"
+    text += f"@triton.jit\ndef {names['swizzle']}(i, j, m, n, g):\n    {draw.choice(['return i, j', 'return i // g * g, j'])}\n"
+    if names["cdiv"] in ("cdiv", "up"):
+        text += draw.choice([f"@triton.jit\ndef {names['cdiv']}(a, b):\n    return {up}\n",
+                             f"{names['cdiv']} = lambda a, b: {up}\n",
+                             f"def {names['cdiv']}(a, b):\n    return {up}\n"])  # fmt: skip
+    if draw.random() < 0.2:
+        text += "@triton.jit\ndef min(a, b):\n    return a if a > b else b\n"
+    return text, names
+
+
+class Number:
+    """Integer of a width, as Triton's are."""
+
+    def __init__(self, value: int, bits: int = 32, signed: bool = True):
+        value &= (1 << bits) - 1
+        self.value = value - (1 << bits) if signed and value >> (bits - 1) else value
+        self.bits, self.signed = bits, signed
+
+    @property
+    def dtype(self) -> tuple[int, bool]:
+        """Its type."""
+        return self.bits, self.signed
+
+    type = dtype
+
+    def to(self, kind: tuple[int, bool], bitcast: bool = False) -> Number:
+        """Same number in another width."""
+        return Number(self.value, *kind)
+
+    def _with(self, other: Any, made: Any, *, swapped: bool = False) -> Number:
+        theirs = other if isinstance(other, Number) else Number(int(other), max(self.bits, 32), self.signed)
+        bits = max(self.bits, theirs.bits)
+        signed = self.signed and theirs.signed if self.bits == theirs.bits else (
+            self.signed if self.bits > theirs.bits else theirs.signed)  # fmt: skip
+        a, b = Number(self.value, bits, signed).value, Number(theirs.value, bits, signed).value
+        a, b = (b, a) if swapped else (a, b)
+        return Number(made(a, b), bits, signed)
+
+    def _compared(self, other: Any, made: Any) -> bool:
+        return bool(self._with(other, lambda a, b: int(made(a, b))).value & 1)
+
+    def __add__(self, other: Any) -> Number:
+        return self._with(other, lambda a, b: a + b)
+
+    def __radd__(self, other: Any) -> Number:
+        return self._with(other, lambda a, b: a + b, swapped=True)
+
+    def __sub__(self, other: Any) -> Number:
+        return self._with(other, lambda a, b: a - b)
+
+    def __rsub__(self, other: Any) -> Number:
+        return self._with(other, lambda a, b: a - b, swapped=True)
+
+    def __mul__(self, other: Any) -> Number:
+        return self._with(other, lambda a, b: a * b)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: Any) -> Number:
+        return self._with(other, lambda a, b: abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1) if b else 0)
+
+    def __mod__(self, other: Any) -> Number:
+        return self._with(other, lambda a, b: abs(a) % abs(b) * (-1 if a < 0 else 1) if b else 0)
+
+    def __lt__(self, other: Any) -> bool:
+        return self._compared(other, lambda a, b: a < b)
+
+    def __le__(self, other: Any) -> bool:
+        return self._compared(other, lambda a, b: a <= b)
+
+    def __gt__(self, other: Any) -> bool:
+        return self._compared(other, lambda a, b: a > b)
+
+    def __ge__(self, other: Any) -> bool:
+        return self._compared(other, lambda a, b: a >= b)
+
+    def __eq__(self, other: object) -> bool:
+        return self._compared(other, lambda a, b: a == b)
+
+    def __hash__(self) -> int:
+        return self.value
+
+    def __index__(self) -> int:
+        return self.value
+
+    def __int__(self) -> int:
+        return self.value
+
+
+def run(source: Source, tiles: Sequence[tuple[int, int]], programs: Sequence[int]) -> dict[tuple[int, ...], list[int]]:
+    """How often each tile is stored."""
+    found = {}
+    for m, n in tiles:
+        for count in programs if source.is_persistent else (0,):
+            found[m, n, count] = _stored(source, m, n, count or m * n)
+    return found
+
+
+def _stored(source: Source, m: int, n: int, programs: int) -> list[int]:
+    room = [0] * (m * n)
+    here = SimpleNamespace(id=0)
+
+    def store(at: Number, value: int) -> None:
+        if 0 <= at.value < m * n:
+            room[at.value] += value
+
+    def cdiv(a: Any, b: Any) -> Any:
+        return (a + (b - 1)) // b
+
+    def swizzle(i: Number, j: Number, rows: Number, columns: Number, g: int) -> tuple[Number, Number]:
+        linear = i * columns + j
+        first = linear // (columns * g) * g
+        height = rows - first if (rows - first) < g else Number(g)
+        within = linear % (columns * g)
+        return first + within % height, within // height
+
+    types = {f"int{bits}": (bits, True) for bits in (1, 8, 16, 32, 64)} | {"uint8": (8, False), "uint32": (32, False)}
+    tl = SimpleNamespace(
+        program_id=lambda axis: Number(here.id), num_programs=lambda axis: Number(programs), store=store, cdiv=cdiv,
+        minimum=lambda a, b: a if a < b else b, swizzle2d=swizzle,
+        cast=lambda value, dtype: Number(int(value), *dtype), constexpr=int, **types,
+    )  # fmt: skip
+    known: dict[str, Any] = {"tl": tl, "triton": SimpleNamespace(jit=lambda f: f, cdiv=cdiv), "range": _range}
+    exec(source.text.replace(_HEAD, ""), known)  # what `kernel` has drawn
+    for pid in range(programs):
+        here.id = pid
+        known["gemm"](Number(0), Number(m), Number(n))
+    return room
+
+
+def _range(*given: Any) -> Any:
+    return map(Number, range(*(int(one) for one in given)))

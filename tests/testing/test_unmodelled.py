@@ -1,0 +1,208 @@
+"""Is nothing proved that a reader does not model: is it skipped with its line, or refuted as what it computes?"""
+
+import pytest
+
+from swizzle_sim.testing.run import check_file
+
+C = "#include <hip/hip_runtime.h>\n"
+BODY = (
+    "const int q = num_pids / 8, x = pid % 8;\nint rest = num_pids % 8;\n{odd}\nreturn x * q + min(x, rest) + pid / 8;"
+)
+
+
+def function(odd, above="", head="int pid, int num_pids"):
+    return f"{C}{above}__device__ int remap({head}) {{\n{BODY.format(odd=odd)}\n}}\n"
+
+
+WRONG_IN_C = {
+    "macro as text": function("rest = num_pids % EIGHT;", "#define EIGHT 4 + 4\n"),
+    "macro that shadows min": function("", "#define min(a, b) (a)\n"),
+    "condition of the preprocessor": function("rest = 0;\n#ifdef FIXED\nrest = num_pids % 8;\n#endif"),
+    "else of a condition": function("#if WIDE > 2\nrest = num_pids % 8;\n#else\nrest = 0;\n#endif"),
+    "redefined": function("rest = num_pids % EIGHT;", "#define EIGHT 8\n#undef EIGHT\n#define EIGHT 7\n"),
+    "line that goes on in a comment": function("rest = 0; // and then \\\nrest = num_pids % 8;"),
+    "inner scope": function("rest = 0;\n{ int rest = num_pids % 8; rest += 0; }"),
+    "narrow local": function("signed char small = pid / 8;\nrest += small - pid / 8;"),
+    "narrow by an alias": function("using I = short;\nI small = pid;\nrest += small - pid;"),
+    "narrow parameter": function("", head="unsigned short pid, int num_pids"),
+    "narrow result": function("").replace("int remap", "uint8_t remap"),
+    "unsigned below zero": function("unsigned d = 0u - 1u;\nrest = (d < 5u) ? rest : 0;"),
+    "static": function("static int kept = 0;\nkept += 1;\nrest += kept;"),
+    "volatile": function("volatile int v = 0;\nrest = v;"),
+    "reference": function("auto& other = rest;\nother = 0;"),
+    "pointer": function("int* other = &rest;\n*other = 0;"),
+    "address handed on": function("reset(&rest);"),
+    "call that may change": function("reset(rest);"),
+    "capture": function("auto clear = [&]() { rest = 0; };\nclear();"),
+    "overload": function("rest = part(num_pids);", "int part(int a) { return a % 8; }\nint part(long) { return 0; }\n"),
+    "template reference": function("set(rest, 0);", "template <class T> void set(T& a, int b) { a = b; }\n"),
+    "assembler": function('asm volatile("v_mov_b32 %0, 0" : "=v"(rest));'),
+    "jump": function("if (pid > 3) goto end;\nrest = 0;\nend:;"),
+    "comma": function("int z = (rest = 0, 1);"),
+    "step inside": function("int z = rest++;"),
+    "switch": function("switch (num_pids) { case 3: rest = 0; }"),
+    "break": function("for (int k = 0; k < 4; k++) { if (k == 1) break; rest += 1; }"),
+    "field": function("args.rest = 0;\nrest = args.rest;"),
+    "variable of the file": function("rest = SPARE;", "int SPARE = 3;\n"),
+    "macro that nothing defines": function("RESET_REST;"),
+    "brackets": function("(rest) = 0;"),
+    "choice of a place": function("int other = 0;\n(num_pids > 0 ? rest : other) = 0;"),
+    "reference of a cast": function("(int&)rest = 0;"),
+    "bound by reference": function("int other = 3;\nauto& [a, b] = pair_of(rest, other);\na = 0;"),
+    "text of another file": function('#include "steps.inc"'),
+    "constant that is computed": function("rest = num_pids % NUM_XCDS;", "constexpr int NUM_XCDS = pick(8);\n"),
+    "pushed macro": function(
+        "rest = num_pids % EIGHT;", '#define EIGHT 8\n#pragma push_macro("EIGHT")\n#undef EIGHT\n#define EIGHT 7\n'
+    ),
+    "digraph": function("rest = num_pids % EIGHT;", "#define EIGHT 8\n%:undef EIGHT\n%:define EIGHT 7\n"),
+    "address in a record": function("auto held = std::ref(rest);\nheld.get() = 0;"),
+    "attribute": function('__attribute__((mode(QI))) int small = pid;\nrest += small - pid;'),
+}  # fmt: skip
+KERNEL = (
+    C
+    + """__global__ void gemm(float* c, int num_pid_m, int num_pid_n) {{
+{begin}
+const int pid_m = t / num_pid_n, pid_n = t % num_pid_n;
+{end}
+}}
+"""
+)
+PLAIN, STORE = "const int t = blockIdx.x;", "c[pid_m * num_pid_n + pid_n] = 1;"
+ALL = "num_pid_m * num_pid_n"
+WRONG_IN_C |= {
+    "return": KERNEL.format(begin=f"{PLAIN}\nif (t >= {ALL} - 1) return;", end=STORE),
+    "return of the tile": KERNEL.format(begin=PLAIN, end=f"if (pid_n == num_pid_n - 1) return;\n{STORE}"),
+    "if around the store": KERNEL.format(begin=PLAIN, end=f"if (pid_m > 0) {{ {STORE} }}"),
+    "end of the wave": KERNEL.format(begin=f"{PLAIN}\nif (t == 2) __builtin_amdgcn_endpgm();", end=STORE),
+    "step": KERNEL.format(begin=f"for (int t = blockIdx.x; t < {ALL}; t += 3 * gridDim.x) {{", end=STORE + "}"),
+    "stop": KERNEL.format(begin=f"for (int t = blockIdx.x; t < {ALL} - 2; t += gridDim.x) {{", end=STORE + "}"),
+    "start": KERNEL.format(begin=f"for (int t = blockIdx.x + 1; t < {ALL}; t += gridDim.x) {{", end=STORE + "}"),
+    "leaves the loop": KERNEL.format(
+        begin=f"for (int t = blockIdx.x; t < {ALL}; t += gridDim.x) {{", end=f"if (pid_n == 1) break;\n{STORE}}}"
+    ),
+}
+TRITON = """import triton
+import triton.language as tl
+{above}
+@triton.jit
+def gemm(c, M, N, BLOCK: tl.constexpr, NUM_SMS: tl.constexpr):
+    num_pid_m = tl.cdiv(M, BLOCK)
+    num_pid_n = tl.cdiv(N, BLOCK)
+    total = num_pid_m * num_pid_n
+{begin}
+        {cast}
+        pid_m = t // num_pid_n
+        pid_n = t % num_pid_n
+        {guard}
+        {store}
+"""
+
+
+def triton(begin="    t = tl.program_id(0)\n    if True:", cast="pass", guard="pass", store="", above=""):
+    store = store or "tl.store(c + pid_m * N + pid_n, 1)"
+    return TRITON.format(begin=begin, cast=cast, guard=guard, store=store, above=above)
+
+
+REMAP = """import triton
+import triton.language as tl
+{above}
+@triton.jit
+def remap_xcd(pid, num_pids):
+    high = {high}
+    rest = num_pids % 8
+    rest = 8 if rest == 0 else rest
+    x, at = pid % 8, {at}
+    if x < rest:
+        return x * high + at
+    return rest * high + (x - rest) * (high - 1) + at
+"""
+WRONG_IN_TRITON = {
+    "cast": REMAP.format(above="", high="tl.cdiv(num_pids, 8)", at="(pid // 8).to(tl.int16)"),
+    "cast by name": REMAP.format(above="S = tl.int8", high="tl.cdiv(num_pids, 8)", at="(pid // 8).to(S)"),
+    "cast to another's type": REMAP.format(above="", high="tl.cdiv(num_pids, 8)", at="pid // 8").replace(
+        "rest = num_pids % 8\n", "rest = num_pids % 8\n    k = rest.to(tl.int8)\n"
+    ).replace("pid // 8\n", "(pid // 8).to(k.dtype)\n"),
+    "unsigned": REMAP.format(above="", high="tl.cdiv(num_pids, 8)", at="(pid // 8 - 1).to(tl.uint32) + 1"),
+    "own cdiv": REMAP.format(
+        above="@triton.jit\ndef cdiv(a, b):\n    return a // b\n", high="cdiv(num_pids, 8)", at="pid // 8"
+    ),
+    "lambda of that name": REMAP.format(above="cdiv = lambda a, b: a // b\n", high="cdiv(num_pids, 8)", at="pid // 8"),
+    "decorator": REMAP.format(above="", high="tl.cdiv(num_pids, 8)", at="pid // 8").replace(
+        "@triton.jit\n", "@triton.jit\n@shifted\n"
+    ),
+    "return": triton(guard="if pid_m == num_pid_m - 1:\n            return"),
+    "if around the store": triton(store="if pid_n > 0:\n            tl.store(c + pid_m * N + pid_n, 1)"),
+    "stop": triton("    for t in range(tl.program_id(0), total - 1, tl.num_programs(0)):"),
+    "step": triton("    for t in range(tl.program_id(0), total, tl.num_programs(0) + 1):"),
+    "step of XCDs": triton("    for t in range(tl.program_id(0), total, NUM_XCDS):").replace("NUM_SMS", "NUM_XCDS"),
+    "start": triton("    for t in range(tl.program_id(0) // 2, total, tl.num_programs(0)):"),
+    "start by the tiles": triton("    for t in range(total - 1 - tl.program_id(0), total, tl.num_programs(0)):"),
+    "skipped trips": triton(
+        "    for t in range(tl.program_id(0), total, tl.num_programs(0)):", guard="if t > 7:\n            continue"
+    ),
+    "mask of the tile": triton(store="tl.store(c + pid_m * N + pid_n, 1, mask=pid_m < num_pid_m - 1)"),
+    "mask with a name": triton(
+        guard="inside = (pid_m < num_pid_m - 1) & (pid_n >= 0)", store="tl.store(c + pid_m * N + pid_n, 1, mask=inside)"
+    ),
+    "narrow parameter": REMAP.format(above="", high="tl.cdiv(num_pids, 8)", at="pid // 8").replace(
+        "(pid,", "(pid: tl.int16,"
+    ),
+    "another row": triton(store="row = pid_m // 2\n        tl.store(c + row * N + pid_n, 1)"),
+    "another axis": triton(store="b = tl.program_id(1) // 2\n        tl.store(c + b * M + pid_m * N + pid_n, 1)"),
+    "from trip to trip": triton(
+        "    k = 0\n    for t in range(tl.program_id(0), total, tl.num_programs(0)):", cast="t = t + k\n        k = 1"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG_IN_C, ids=str)
+def test_what_c_does_is_not_proved_wrong(tmp_path, name):
+    path = tmp_path / "k.hip"
+    path.write_text(WRONG_IN_C[name], encoding="utf-8")
+    every = [one for one in check_file(path) if one.name.endswith(("::remap", "::gemm"))]
+    assert every
+    for found in every:
+        assert found.verdict != "proved", found.message
+        assert found.status == "skipped" or found.verdict == "refuted" or "supposing" in found.message, found.message
+
+
+@pytest.mark.parametrize("name", WRONG_IN_TRITON, ids=str)
+def test_what_triton_does_is_not_proved_wrong(tmp_path, name):
+    path = tmp_path / "k.py"
+    path.write_text(WRONG_IN_TRITON[name], encoding="utf-8")
+    for found in check_file(path):
+        if found.name.endswith(("gemm", "remap_xcd")):
+            assert found.verdict != "proved", found.message
+            assert found.status == "skipped" or found.verdict == "refuted" or "supposing" in found.message, (
+                found.message
+            )
+
+
+def test_the_same_without_the_construct_is_proved(tmp_path):
+    texts = {
+        "a.hip": function(""), "b.hip": KERNEL.format(begin=PLAIN, end=STORE), "c.py": triton(),
+        "d.py": triton("    for t in range(tl.program_id(0), total, tl.num_programs(0)):"),
+        "e.py": REMAP.format(above="", high="tl.cdiv(num_pids, 8)", at="(pid // 8).to(tl.int64)"),
+        "f.hip": KERNEL.format(begin=f"for (int t = blockIdx.x; t < {ALL}; t += gridDim.x) {{", end=STORE + "}"),
+        "g.hip": function("unsigned d = num_pids - pid;\nrest += d + pid - num_pids;"),
+        "h.hip": function("rest = num_pids % EIGHT;", "#define EIGHT (4 + 4)\n"),
+    }  # fmt: skip
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        found = list(check_file(tmp_path / name, function="gemm" if "gemm" in text else ""))
+        assert [one.verdict for one in found] == ["proved"], (name, found)
+
+
+def test_a_verdict_names_its_launches_and_what_it_supposes(tmp_path):
+    path = tmp_path / "k.py"
+    path.write_text(triton("    for t in range(tl.program_id(0), total, NUM_SMS):"), encoding="utf-8")
+    (found,) = check_file(path, function="gemm")
+    assert found.verdict == "tested"
+    assert "of one axis in tiles, of pid_m and pid_n, supposing that NUM_SMS programs are launched" in found.message
+    text = tmp_path / "k.swizzle"
+    tiles = "pid_m = pid // num_pid_n\npid_n = pid % num_pid_n"
+    plane = "x = pid % num_pid_x\ny = pid // num_pid_x"
+    for said, of in (("pid = pid", "of one axis"), (tiles, "of one axis in tiles"), (plane, "of two axes")):
+        text.write_text(said, encoding="utf-8")
+        (found,) = check_file(text)
+        assert f"proved: every launch {of}, up to" in found.message
