@@ -1,7 +1,4 @@
-"""Compiles kernels with Triton's AMD or NVIDIA backend; a process of its own: whatever imports this runs in one too.
-
-Its imports are done before it is forked: `swizzle_sim.capture.forked`.
-"""
+"""Compiles kernels with Triton's AMD or NVIDIA backend; a process of its own: whatever imports this runs in one too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The process that imports Triton and runs users' files; forked from one that has called `preload`.
+"""The process that imports Triton and runs users' files: `swizzle_sim.capture.process.TritonWorker`.
 
 Reads folders from stdin, as JSON lines. Of each it reads ``request.json``, writes ``reply.json`` and arrays there,
 reports progress as JSON lines on stdout, and at last whether it is spent: no longer as a new process would be. What
@@ -34,11 +34,6 @@ from xcd_model.errors import CaptureError, SwizzleSimError, UnknownName
 
 EVERY_S = 0.2  # between two reports
 MAX_GRIDS = 24  # other grids for the check over a lattice
-
-
-def preload() -> None:
-    """Import Triton, for all processes that are forked."""
-    load_parts()
 
 
 def main() -> None:

@@ -1,7 +1,5 @@
 """Runs a kernel and its rewritten form in Triton's interpreter and compares them; a process of its own.
 
-Its imports are done before it is forked, with TRITON_INTERPRET=1: `swizzle_sim.capture.forked`.
-
 Both run on the same memory, so that not only outputs but the addresses each program touches can be compared: program
 ``p`` of the rewritten kernel must do exactly what program ``order[p]`` of the original does.
 """
