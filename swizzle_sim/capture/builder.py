@@ -94,13 +94,10 @@ class FollowingBuilder:
             found = self._short_way(name, args)
             if found is not None:
                 return found
-        line = source_line()
+        exact = partial(self._exact, getattr(self._real, name), args, name, source_line())
         if name == "create_split":
-            return tuple(Later(partial(self._half, args, line, side)) for side in (0, 1))
-        return Later(lambda: self._exact(name, args, line))
-
-    def _half(self, args: Sequence[Any], line: str, side: int) -> Value:
-        return self._exact("create_split", args, line)[side]
+            return Later(lambda: exact()[0]), Later(lambda: exact()[1])
+        return Later(exact)
 
     def _short_way(self, name: str, args: Sequence[Any]) -> Known | None:
         if name in VIEWS and args[0].kind.kind in "biu":
@@ -109,7 +106,7 @@ class FollowingBuilder:
         way = self._short.get(name)
         return way(*args) if way else None
 
-    def _exact(self, name: str, args: Sequence[Any], line: str) -> Any:
+    def _exact(self, function: Callable, args: Sequence[Any], name: str, line: str) -> Any:
         settled = [force(a) if isinstance(a, Value) else a for a in args]
         unknown = next((a for a in settled if isinstance(a, Unknown)), None)
         if unknown is not None:
@@ -117,20 +114,11 @@ class FollowingBuilder:
         found = self._short_way(name, settled)
         if found is not None:
             return found
-        handle_of = self._parts.interpreter.TensorHandle
-        return evaluate(self._table, getattr(self._real, name), settled, handle_of, name, line)
+        return evaluate(self._table, function, settled, self._parts.interpreter.TensorHandle, name, line)
 
     def later_exact(self, function: Callable, args: Sequence[Value], name: str) -> Later:
         """Work out ``function`` of handles only when needed; unknown if one of them is."""
-        line = source_line()
-
-        def make():
-            settled = [force(a) for a in args]
-            unknown = next((a for a in settled if isinstance(a, Unknown)), None)
-            handle_of = self._parts.interpreter.TensorHandle
-            return unknown or evaluate(self._table, function, settled, handle_of, name, line)
-
-        return Later(make)
+        return Later(partial(self._exact, function, args, name, source_line()))
 
     # programs
 

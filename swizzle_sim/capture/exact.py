@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ def evaluate(
                 return _at_once(table, function, args, handle_of, rows, inverse)
             if len(rows) > MAX_ROWS:
                 raise CaptureError(f"{line}: {name} differs in {len(rows)} workgroups: use --full", code="not-followed")
-            outcomes = [function(*_concrete(table, args, row, handle_of)) for row in rows]
+            outcomes = [function(*_handles(args, handle_of, _of_row(table, row))) for row in rows]
     except CaptureError:
         raise
     except NotImplementedError as error:
@@ -49,15 +50,14 @@ def evaluate(
     return _gather(table, outcomes, inverse)
 
 
-def _concrete(table: Patterns, args: Sequence[Any], row: tuple, handle_of: Callable) -> list[Any]:
-    ready, at = [], 0
-    for arg in args:
-        if isinstance(arg, Value):
-            ready.append(handle_of(data_of(table, arg, row[at], row[at + 1]), arg.dtype))  # type: ignore[arg-type]
-            at += 2
-        else:
-            ready.append(arg)
-    return ready
+def _handles(args: Sequence[Any], handle_of: Callable, data: Callable[[Known, int], np.ndarray]) -> list[Any]:
+    """Arguments with a handle of ``data(value, place of its u in a row)`` for each value."""
+    places = count(0, 2)
+    return [handle_of(data(arg, next(places)), arg.dtype) if isinstance(arg, Known) else arg for arg in args]
+
+
+def _of_row(table: Patterns, row: tuple) -> Callable[[Known, int], np.ndarray]:
+    return lambda value, at: data_of(table, value, row[at], row[at + 1])
 
 
 def _gather(table: Patterns, handles: Sequence[Any], inverse: np.ndarray | None) -> Known:
@@ -81,14 +81,8 @@ def _is_lanewise(table: Patterns, values: Sequence[Known], name: str) -> bool:
 
 
 def _at_once(table, function, args, handle_of, rows, inverse) -> Known:
-    ready, at = [], 0
-    for arg in args:
-        if isinstance(arg, Value):
-            ready.append(handle_of(np.array([r[at] for r in rows], np.int64).astype(arg.kind), arg.dtype))  # type: ignore[attr-defined]
-            at += 2
-        else:
-            ready.append(arg)
-    result = function(*ready)
+    of_all = _handles(args, handle_of, lambda v, at: np.array([row[at] for row in rows], np.int64).astype(v.kind))
+    result = function(*of_all)
     data = np.asarray(result.data)
     if data.dtype.kind in "iu":
         zero = table.intern(np.zeros(1, np.int64))

@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from importlib import metadata
@@ -208,12 +209,20 @@ def begin() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # else nobody would end it or hear what it says
     if os.getppid() != int(parent):
         sys.exit(1)
-    importlib.import_module("triton")  # which a folder of the user's may hide
-    module = importlib.import_module(name)
-    own = [os.getcwd(), *users.split(os.pathsep)]
-    sys.path[:] = [*own, *(path for path in sys.path if path not in own)]
-    sys.argv, os.environ["PYTHONPATH"] = [name, *arguments], users
-    module.main(*arguments)
+    status = 1
+    try:
+        importlib.import_module("triton")  # which a folder of the user's may hide
+        module = importlib.import_module(name)
+        own = [os.getcwd(), *users.split(os.pathsep)]
+        sys.path[:] = [*own, *(path for path in sys.path if path not in own)]
+        sys.argv, os.environ["PYTHONPATH"] = [name, *arguments], users
+        module.main(*arguments)
+        status = 0
+    except BaseException:  # as Python itself would say it
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(status)  # at an orderly end Triton lists what it leaks, in place of the last words
 
 
 def _size(said: IO[bytes]) -> int:

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from swizzle_sim.capture.stand_ins import DriverStandIn, StandIn, module_of, torch_for
+from swizzle_sim.capture.stand_ins import StandIn, driver_for, module_of, torch_for
 from swizzle_sim.triton_source.source_file import SourceFile, read_source
 from swizzle_sim.triton_source.top_level_slice import LAST, TopLevelSlice, reads_of, undefined
 from xcd_model.errors import CaptureError, LanguageError
@@ -332,7 +332,7 @@ def _set_driver(arch: str) -> None:
     compiler = importlib.import_module("triton.backends.compiler")
     runtime = importlib.import_module("triton.runtime.driver")
     os.environ.setdefault("GEMS_VENDOR", "amd")  # else flag-gems runs each vendor's tool that lists GPUs
-    runtime.driver.set_active(DriverStandIn(compiler.GPUTarget("hip", arch, 64)))
+    runtime.driver.set_active(driver_for(compiler.GPUTarget("hip", arch, 64)))
     amd = importlib.import_module("triton.backends").backends.get("amd")
     if amd is not None:  # asked by packages that define kernels only where there is a GPU
         amd.driver.is_active = staticmethod(lambda: True)
