@@ -18,6 +18,7 @@ import sys
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from operator import itemgetter
 from pathlib import Path
@@ -27,6 +28,7 @@ import numpy as np
 
 from swizzle_sim.base.atomic_write import write_whole
 from swizzle_sim.base.disk_cache import cache_home
+from swizzle_sim.base.rules import ANY, TEXT, Rule, check, integer
 from swizzle_sim.capture.declare import KernelDeclaration, Sizes
 from swizzle_sim.capture.recorder import FORMAT, VERSION
 from swizzle_sim.capture.stand_ins import TORCH_DTYPES
@@ -75,9 +77,9 @@ def read_recording(path: Path) -> dict[str, Any]:
     if not isinstance(kernels, list) or not isinstance(launches, list) or len(launches) > MAX_LAUNCHES:
         raise CaptureError(f"{path.name}: a list of kernels, and one of at most {MAX_LAUNCHES} launches", code="format")
     for kernel in kernels:
-        name, source = (kernel.get("name"), kernel.get("source")) if isinstance(kernel, dict) else (None, None)
-        if wrong := check_source(name, source, MAX_SOURCE_BYTES):
-            _refuse(path, "source", source, wrong)
+        check(kernel, {"name": TEXT, "source": TEXT}, "kernels", partial(_refuse, path))
+        if wrong := check_source(kernel["name"], kernel["source"], MAX_SOURCE_BYTES):
+            _refuse(path, "source", kernel["source"], wrong)
     for launch in launches:
         _check_launch(path, launch, len(kernels))
     return document
@@ -93,42 +95,35 @@ def _parsed(text: str) -> Any:
         sys.setrecursionlimit(limit)
 
 
+SIDES = [integer(0, MAX_SIDE)]
+SCALAR = Rule("a number, a text or null", lambda value: value is None or isinstance(value, bool | int | float | str))
+LAUNCH = {
+    "grid": [integer(0, 2**31)], "arguments": {}, "constexprs": {ANY: SCALAR}, "options": {ANY: SCALAR},
+    "problems": [TEXT], "count": integer(1, 2**62),
+}  # fmt: skip
+TENSOR = {
+    "shape": SIDES, "strides": SIDES, "block?": SIDES, "values?": TEXT,
+    "dtype": Rule(f"one of {', '.join(TORCH_DTYPES.values())}", lambda one: isinstance(one, str) and one in DTYPES),
+}  # fmt: skip
+
+
 def _check_launch(path: Path, launch: Any, n_kernels: int) -> None:
-    if not isinstance(launch, dict) or not _is_int(launch.get("kernel"), 0, n_kernels - 1):
-        _refuse(path, "launches", launch, "each names one of the kernels")
-    grid = launch.get("grid")
-    if not isinstance(grid, list) or not 1 <= len(grid) <= 3 or not all(_is_int(one, 0, 2**31) for one in grid):
-        _refuse(path, "grid", grid, "one to three integers")
-    for key in ("arguments", "constexprs", "options"):
-        values = launch.get(key)
-        if not isinstance(values, dict) or len(values) > MAX_PARAMETERS:
-            _refuse(path, key, values, f"values by name, at most {MAX_PARAMETERS}")
-        for name, value in values.items():
-            if isinstance(value, dict) and key == "arguments":
-                _check_tensor(path, name, value.get("tensor"))
-            elif not (value is None or isinstance(value, bool | int | float | str)):
-                _refuse(path, name, value, "a number, a text or null")
-    if not isinstance(launch.get("problems"), list) or not _is_int(launch.get("count"), 1, 2**62):
-        _refuse(path, "count", launch.get("count"), "how often it was launched, and a list of problems")
-
-
-def _check_tensor(path: Path, name: str, tensor: Any) -> None:
-    if not isinstance(tensor, dict):
-        _refuse(path, name, tensor, "a tensor")
-    shape: Any = tensor.get("shape")
-    strides: Any = tensor.get("strides")
-    block: Any = tensor.get("block", [])
-    lists = all(isinstance(one, list) and all(_is_int(n, 0, MAX_SIDE) for n in one) for one in (shape, strides, block))
-    if not lists or len(shape) != len(strides) or len(shape) > MAX_AXES:
-        _refuse(path, f"{name}.shape", (shape, strides), f"a side and a stride for each of at most {MAX_AXES} axes")
-    if tensor.get("dtype") not in DTYPES:
-        _refuse(path, f"{name}.dtype", tensor.get("dtype"), f"one of {', '.join(TORCH_DTYPES.values())}")
-    if not isinstance(tensor.get("values", ""), str) or (math.prod(shape) > MAX_VALUES and "values" in tensor):
-        _refuse(path, f"{name}.values", "...", f"text, for at most {MAX_VALUES} items")
-
-
-def _is_int(value: Any, least: int, most: int) -> bool:
-    return type(value) is int and least <= value <= most
+    refuse = partial(_refuse, path)
+    check(launch, {"kernel": integer(0, n_kernels - 1), **LAUNCH}, "launches", refuse)
+    if not 1 <= len(launch["grid"]) <= 3:
+        refuse("grid", launch["grid"], "one to three integers")
+    if max(len(launch[key]) for key in ("arguments", "constexprs", "options")) > MAX_PARAMETERS:
+        refuse("arguments", "...", f"values by name, at most {MAX_PARAMETERS}")
+    for name, value in launch["arguments"].items():
+        check(value, {"tensor": TENSOR} if isinstance(value, dict) else SCALAR, name, refuse)
+        if isinstance(value, dict):
+            tensor = value["tensor"]
+            shape, strides = tensor["shape"], tensor["strides"]
+            if len(shape) != len(strides) or len(shape) > MAX_AXES:
+                rule = f"a side and a stride for each of at most {MAX_AXES} axes"
+                refuse(f"{name}.shape", (shape, strides), rule)
+            if "values" in tensor and math.prod(shape) > MAX_VALUES:
+                refuse(f"{name}.values", "...", f"text, for at most {MAX_VALUES} items")
 
 
 def _refuse(path: Path, key: str, value: Any, rule: str) -> NoReturn:
@@ -368,9 +363,9 @@ VALUE_CALLS = ("triton.language.constexpr", "float")
 JITS = ("triton.jit", "triton.constexpr_function")
 
 
-def check_source(name: Any, text: Any, most_bytes: int) -> str:
+def check_source(name: str, text: str, most_bytes: int) -> str:
     """Reason why a text is no source of a recorded kernel; empty where it is."""
-    if not isinstance(text, str) or len(text) > most_bytes:
+    if len(text) > most_bytes:
         return f"text of at most {most_bytes} bytes"
     try:
         body = ast.parse(text).body
