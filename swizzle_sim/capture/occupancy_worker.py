@@ -165,12 +165,6 @@ def _of_amd(compiled: Any) -> dict[str, Any]:
         **descriptor(compiled.asm["hsaco"], compiled.metadata.name),
         "loads": global_loads(assembly),
         "instructions_before_loop": before_loop(assembly),
-        "instructions_in_curves": 0,
-        "step_instructions": 0,
-        "after_products": False,
-        "past_l1": False,
-        "loop": [],
-        "unrolled": 1,
     }
 
 
