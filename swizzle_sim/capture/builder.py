@@ -15,7 +15,7 @@ import numpy as np
 
 from swizzle_sim.capture import arithmetic
 from swizzle_sim.capture.exact import evaluate, gather
-from swizzle_sim.capture.language import Parts
+from swizzle_sim.capture.language import Language
 from swizzle_sim.capture.record import InstructionRecorder
 from swizzle_sim.capture.values import (
     Known,
@@ -45,26 +45,16 @@ VIEWS: dict[str, Callable] = {
 
 
 class FollowingBuilder:
-    """Stands in for ``InterpreterBuilder``.
+    """Stands in for ``InterpreterBuilder``, for the workgroups of (3, n) program ids ``pids``."""
 
-    Parameters
-    ----------
-    pids : (3, n) int64
-        Program ids of the workgroups that the run stands for.
-    index_data : dict of int to 1-D array
-        Items of the index tensors, by position in the space.
-    """
-
-    def __init__(
-        self, parts: Parts, table: Patterns, recorder: InstructionRecorder, pids: np.ndarray, grid, index_data, claims
-    ):
-        self._parts, self._table, self._recorder = parts, table, recorder
+    def __init__(self, language: Language, recorder: InstructionRecorder, pids: np.ndarray, grid, index_data, claims):
+        self._language, self._table, self._recorder = language, recorder.table, recorder
         self._pids, self._grid, self._index_data = pids, grid, index_data
         self._claims, self._turn, self._works = claims, 0, False
-        self._real = parts.interpreter.InterpreterBuilder()
-        self.options = parts.interpreter.InterpreterOptions(sanitize_overflow=False)
+        self._real = language.interpreter.InterpreterBuilder()
+        self.options = language.interpreter.InterpreterOptions(sanitize_overflow=False)
         self.codegen_fns, self.arch = self._real.codegen_fns, None
-        self._short = _short_ways(table)
+        self._short = _short_ways(self._table)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or not hasattr(self._real, name):
@@ -75,7 +65,7 @@ class FollowingBuilder:
 
     def hold(self, handle: Any) -> Any:
         """Take a handle of Triton's, the same for all workgroups, for one of ours."""
-        if not isinstance(handle, self._parts.interpreter.TensorHandle):
+        if not isinstance(handle, self._language.interpreter.TensorHandle):
             return handle
         data = np.asarray(handle.data)
         u, p = self._table.split(data)
@@ -114,7 +104,7 @@ class FollowingBuilder:
         found = self._short_way(name, settled)
         if found is not None:
             return found
-        return evaluate(self._table, function, settled, self._parts.interpreter.TensorHandle, name, line)
+        return evaluate(self._table, function, settled, self._language.interpreter.TensorHandle, name, line)
 
     def later_exact(self, function: Callable, args: Sequence[Value], name: str) -> Later:
         """Work out ``function`` of handles only when needed; unknown if one of them is."""
@@ -127,7 +117,7 @@ class FollowingBuilder:
         zero = self._table.intern(np.zeros(1, np.int64))
         ids = self._pids[axis]
         same = bool((ids == ids[0]).all())
-        return Known(int(ids[0]) if same else ids, zero, np.int32, self._parts.tl.int32)
+        return Known(int(ids[0]) if same else ids, zero, np.int32, self._language.tl.int32)
 
     def create_get_num_programs(self, axis: int) -> Known:
         """Side of the grid."""
@@ -135,12 +125,12 @@ class FollowingBuilder:
 
     def integer(self, values: Any, kind: str = "int32") -> Known:
         """A scalar: an int, or one for each workgroup."""
-        return Known(values, self._table.intern(np.zeros(1, np.int64)), kind, getattr(self._parts.tl, kind))
+        return Known(values, self._table.intern(np.zeros(1, np.int64)), kind, getattr(self._language.tl, kind))
 
     def create_make_range(self, ret_ty: Any, start: int, stop: int) -> Known:
         """``tl.arange``."""
         p = self._table.intern(np.arange(stop - start, dtype=np.int64))
-        return Known(int(start), p, np.int32, self._parts.tl.int32)
+        return Known(int(start), p, np.int32, self._language.tl.int32)
 
     def create_addptr(self, pointer: Value, offset: Value) -> Value:
         """Pointer plus items."""
@@ -281,7 +271,7 @@ class FollowingBuilder:
             inside = self.create_and(
                 self.create_icmpSGE(offset, self.integer(0)), self.create_icmpSLT(offset, shape[axis])
             )
-            wide = self.create_int_cast(offset, self._parts.tl.int64, True)
+            wide = self.create_int_cast(offset, self._language.tl.int64, True)
             pointer = self.create_addptr(pointer, self.create_mul(wide, strides[axis]))
             mask = inside if mask is None else self.create_and(mask, inside)
         return pointer, mask

@@ -15,6 +15,7 @@ import numpy as np
 
 from swizzle_sim.capture.claims import TileClaims
 from swizzle_sim.capture.follow import ControlFlowPath, assemble, program_ids
+from swizzle_sim.capture.language import Language
 from swizzle_sim.capture.loaded_kernel import LoadedKernel
 from swizzle_sim.capture.memory import AddressSpace
 from swizzle_sim.capture.record import Templates, outside
@@ -47,26 +48,28 @@ class Touch(NamedTuple):
 class Interpreter:
     """A real builder that lists what is touched.
 
-    Parameters
-    ----------
-    memory : mapping of int to 1-D array
-        Items by tensor; a tensor without reads as zeros and drops what is written, and ``tl.dot`` adds nothing then.
+    A tensor without items in ``memory`` reads as zeros and drops what is written, and ``tl.dot`` adds nothing then.
     """
 
     def __init__(
-        self, parts: Any, space: AddressSpace, line_bytes: int, memory: Mapping[int, np.ndarray], claims: TileClaims
+        self,
+        language: Language,
+        space: AddressSpace,
+        line_bytes: int,
+        memory: Mapping[int, np.ndarray],
+        claims: TileClaims,
     ):
         self.space, self.line_bytes, self.memory, self.claims = space, line_bytes, memory, claims
         self.workgroup, self._turn = 0, 0
         self.touches: list[Touch] = []
         self._shapes: dict[tuple, Touched] = {}
-        self.builder = parts.interpreter.InterpreterBuilder()
-        self._handle = parts.interpreter.TensorHandle
+        self.builder = language.interpreter.InterpreterBuilder()
+        self._handle = language.interpreter.TensorHandle
         if len(memory) < len(space.names):  # without data there is nothing to multiply
             self.builder.create_dot = lambda a, b, d, *options: d
             self.builder.is_without_data = True
         self.builder.create_assume = lambda condition: None  # the compiler takes it at its word
-        self._np_type = parts.interpreter._get_np_dtype
+        self._np_type = language.interpreter._get_np_dtype
         for name, where in MEMORY.items():
             setattr(self.builder, name, partial(self._access, getattr(self.builder, name), *where))
 
@@ -136,7 +139,7 @@ def interpret_all(
 ) -> tuple[Trace, Counter[str]]:
     """Trace of a launch, workgroups in order, and operations of all products; ``memory`` is changed in place."""
     total = int(np.prod(kernel.grid, dtype=np.int64))
-    real = Interpreter(kernel.language.parts, kernel.space, line_bytes, memory, TileClaims(total))
+    real = Interpreter(kernel.language, kernel.space, line_bytes, memory, TileClaims(total))
     real.builder.set_grid_dim(*kernel.grid)
     templates, paths = Templates(), []
     flops: Counter[str] = Counter()

@@ -236,12 +236,7 @@ def _last_words(said: IO[bytes], since_bytes: int = 0) -> str:
 
 
 def run_worker(module: str, request: dict[str, Any], *, interpret: bool, timeout_s: float) -> dict[str, Any]:
-    """Answer of ``module.main(request_file, reply_file)``, run in another process.
-
-    Parameters
-    ----------
-    timeout_s : float [s]
-    """
+    """Answer of ``module.main(request_file, reply_file)``, run in another process."""
     triton_version()
     with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder, tempfile.TemporaryFile() as said:
         question, answer = Path(folder, "request.json"), Path(folder, "reply.json")

@@ -253,12 +253,7 @@ class Layout:
 
 
 class RecordedSizes:
-    """Mapping[str, int] of a recorded launch, and what depends on them.
-
-    Parameters
-    ----------
-    tensors : mapping of str to (shape, strides)
-    """
+    """Sizes of a recorded launch, and what depends on them; of ``tensors`` there are shapes and strides."""
 
     def __init__(
         self,

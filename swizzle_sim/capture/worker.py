@@ -24,7 +24,7 @@ from swizzle_sim.capture.declare import KernelDeclaration
 from swizzle_sim.capture.follow import follow
 from swizzle_sim.capture.interpret import interpret_all
 from swizzle_sim.capture.kernel_file import forget_files, line_of, load_file, own_files
-from swizzle_sim.capture.language import Language, load_parts
+from swizzle_sim.capture.language import Language
 from swizzle_sim.capture.loaded_kernel import LoadedKernel
 from swizzle_sim.capture.memory import AddressSpace, real_items
 from swizzle_sim.capture.recording import recorded_declaration
@@ -73,8 +73,7 @@ def _answer(folder: Path, say: Any) -> bool:
 
 
 def _capture(request: dict[str, Any], folder: Path, say: Any) -> dict[str, Any]:
-    parts = load_parts()
-    language = Language(parts)
+    language = Language()
     items = []
     for i, described in enumerate(request["launches"]):
         launch = Launch.from_dict(described)
@@ -82,7 +81,7 @@ def _capture(request: dict[str, Any], folder: Path, say: Any) -> dict[str, Any]:
             items.append(_capture_one(language, launch, request, folder, i, _reporter(say, launch.function)))
         except SwizzleSimError as error:
             items.append({"error": {"code": error.code, "message": str(error)}})
-    return {"items": items, "triton": parts.version, "dependencies": own_files()}
+    return {"items": items, "triton": language.version, "dependencies": own_files()}
 
 
 def _capture_one(language: Language, launch: Launch, request, folder: Path, i: int, on_progress) -> dict[str, Any]:
