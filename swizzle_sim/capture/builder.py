@@ -163,7 +163,11 @@ class FollowingBuilder:
             return Unknown(f"floats that {line} loads from {name}")
         if any(i not in self._index_data for i in owners):
             return Unknown(f"what {line} loads from {name}, which is not declared with is_index=True")
-        return Later(lambda: gather(self._table, self._recorder.space, self._index_data, where, under, other, line))
+        return Later(partial(self._index_items, where, under, other, line))
+
+    def _index_items(self, where: Known, under: Known | None, other: Value | None, line: str) -> Value:
+        handle_of = self._language.interpreter.TensorHandle
+        return gather(self._table, self._recorder.space, self._index_data, where, under, other, handle_of, line)
 
     def create_masked_store(self, pointer, value, mask, *how):
         """Record a store."""
@@ -228,7 +232,7 @@ class FollowingBuilder:
         stored = None if value is None else force(value)
         if not isinstance(stored, Known):
             return False
-        found = gather(self._table, self._recorder.space, self._index_data, where, under, stored, source_line())
+        found = self._index_items(where, under, stored, source_line())
         same = arithmetic.compare(self._table, found, stored, "EQ") if isinstance(found, Known) else None
         return same is not None and all(self._table[p].all() for (p,) in rows_of([same.p])[0])
 
