@@ -121,13 +121,7 @@ def compile_launch(launch: Launch, arch: str, *, use_cache: bool = True) -> Comp
 
 
 def compile_for(launch: Launch, archs: Sequence[str], *, use_cache: bool = True) -> list[Compiled | CompileError]:
-    """As `compile_launch`, for several architectures in one process; an error takes the place of what does not compile.
-
-    Raises
-    ------
-    CompileError
-        If Triton is missing, the file cannot be read, or one of ``archs`` is no architecture.
-    """
+    """As `compile_launch`, for several architectures in one process; what does not compile has its error as item."""
     for arch in archs:
         if arch not in ARCHITECTURES:
             raise CompileError(f"arch = {arch!r}: kernels are compiled for {', '.join(ARCHITECTURES)}")
