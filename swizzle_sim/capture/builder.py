@@ -15,7 +15,7 @@ import numpy as np
 
 from swizzle_sim.capture import arithmetic
 from swizzle_sim.capture.exact import evaluate, gather
-from swizzle_sim.capture.language import Parts
+from swizzle_sim.capture.language import Language
 from swizzle_sim.capture.record import InstructionRecorder
 from swizzle_sim.capture.values import (
     Known,
@@ -45,26 +45,16 @@ VIEWS: dict[str, Callable] = {
 
 
 class FollowingBuilder:
-    """Stands in for ``InterpreterBuilder``.
+    """Stands in for ``InterpreterBuilder``, for the workgroups of (3, n) program ids ``pids``."""
 
-    Parameters
-    ----------
-    pids : (3, n) int64
-        Program ids of the workgroups that the run stands for.
-    index_data : dict of int to 1-D array
-        Items of the index tensors, by position in the space.
-    """
-
-    def __init__(
-        self, parts: Parts, table: Patterns, recorder: InstructionRecorder, pids: np.ndarray, grid, index_data, claims
-    ):
-        self._parts, self._table, self._recorder = parts, table, recorder
+    def __init__(self, language: Language, recorder: InstructionRecorder, pids: np.ndarray, grid, index_data, claims):
+        self._language, self._table, self._recorder = language, recorder.table, recorder
         self._pids, self._grid, self._index_data = pids, grid, index_data
         self._claims, self._turn, self._works = claims, 0, False
-        self._real = parts.interpreter.InterpreterBuilder()
-        self.options = parts.interpreter.InterpreterOptions(sanitize_overflow=False)
+        self._real = language.interpreter.InterpreterBuilder()
+        self.options = language.interpreter.InterpreterOptions(sanitize_overflow=False)
         self.codegen_fns, self.arch = self._real.codegen_fns, None
-        self._short = _short_ways(table)
+        self._short = _short_ways(self._table)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or not hasattr(self._real, name):
@@ -75,7 +65,7 @@ class FollowingBuilder:
 
     def hold(self, handle: Any) -> Any:
         """Take a handle of Triton's, the same for all workgroups, for one of ours."""
-        if not isinstance(handle, self._parts.interpreter.TensorHandle):
+        if not isinstance(handle, self._language.interpreter.TensorHandle):
             return handle
         data = np.asarray(handle.data)
         u, p = self._table.split(data)
@@ -94,13 +84,10 @@ class FollowingBuilder:
             found = self._short_way(name, args)
             if found is not None:
                 return found
-        line = source_line()
+        exact = partial(self._exact, getattr(self._real, name), args, name, source_line())
         if name == "create_split":
-            return tuple(Later(partial(self._half, args, line, side)) for side in (0, 1))
-        return Later(lambda: self._exact(name, args, line))
-
-    def _half(self, args: Sequence[Any], line: str, side: int) -> Value:
-        return self._exact("create_split", args, line)[side]
+            return Later(lambda: exact()[0]), Later(lambda: exact()[1])
+        return Later(exact)
 
     def _short_way(self, name: str, args: Sequence[Any]) -> Known | None:
         if name in VIEWS and args[0].kind.kind in "biu":
@@ -109,7 +96,7 @@ class FollowingBuilder:
         way = self._short.get(name)
         return way(*args) if way else None
 
-    def _exact(self, name: str, args: Sequence[Any], line: str) -> Any:
+    def _exact(self, function: Callable, args: Sequence[Any], name: str, line: str) -> Any:
         settled = [force(a) if isinstance(a, Value) else a for a in args]
         unknown = next((a for a in settled if isinstance(a, Unknown)), None)
         if unknown is not None:
@@ -117,20 +104,11 @@ class FollowingBuilder:
         found = self._short_way(name, settled)
         if found is not None:
             return found
-        handle_of = self._parts.interpreter.TensorHandle
-        return evaluate(self._table, getattr(self._real, name), settled, handle_of, name, line)
+        return evaluate(self._table, function, settled, self._language.interpreter.TensorHandle, name, line)
 
     def later_exact(self, function: Callable, args: Sequence[Value], name: str) -> Later:
         """Work out ``function`` of handles only when needed; unknown if one of them is."""
-        line = source_line()
-
-        def make():
-            settled = [force(a) for a in args]
-            unknown = next((a for a in settled if isinstance(a, Unknown)), None)
-            handle_of = self._parts.interpreter.TensorHandle
-            return unknown or evaluate(self._table, function, settled, handle_of, name, line)
-
-        return Later(make)
+        return Later(partial(self._exact, function, args, name, source_line()))
 
     # programs
 
@@ -139,7 +117,7 @@ class FollowingBuilder:
         zero = self._table.intern(np.zeros(1, np.int64))
         ids = self._pids[axis]
         same = bool((ids == ids[0]).all())
-        return Known(int(ids[0]) if same else ids, zero, np.int32, self._parts.tl.int32)
+        return Known(int(ids[0]) if same else ids, zero, np.int32, self._language.tl.int32)
 
     def create_get_num_programs(self, axis: int) -> Known:
         """Side of the grid."""
@@ -147,12 +125,12 @@ class FollowingBuilder:
 
     def integer(self, values: Any, kind: str = "int32") -> Known:
         """A scalar: an int, or one for each workgroup."""
-        return Known(values, self._table.intern(np.zeros(1, np.int64)), kind, getattr(self._parts.tl, kind))
+        return Known(values, self._table.intern(np.zeros(1, np.int64)), kind, getattr(self._language.tl, kind))
 
     def create_make_range(self, ret_ty: Any, start: int, stop: int) -> Known:
         """``tl.arange``."""
         p = self._table.intern(np.arange(stop - start, dtype=np.int64))
-        return Known(int(start), p, np.int32, self._parts.tl.int32)
+        return Known(int(start), p, np.int32, self._language.tl.int32)
 
     def create_addptr(self, pointer: Value, offset: Value) -> Value:
         """Pointer plus items."""
@@ -185,7 +163,11 @@ class FollowingBuilder:
             return Unknown(f"floats that {line} loads from {name}")
         if any(i not in self._index_data for i in owners):
             return Unknown(f"what {line} loads from {name}, which is not declared with is_index=True")
-        return Later(lambda: gather(self._table, self._recorder.space, self._index_data, where, under, other, line))
+        return Later(partial(self._index_items, where, under, other, line))
+
+    def _index_items(self, where: Known, under: Known | None, other: Value | None, line: str) -> Value:
+        handle_of = self._language.interpreter.TensorHandle
+        return gather(self._table, self._recorder.space, self._index_data, where, under, other, handle_of, line)
 
     def create_masked_store(self, pointer, value, mask, *how):
         """Record a store."""
@@ -250,7 +232,7 @@ class FollowingBuilder:
         stored = None if value is None else force(value)
         if not isinstance(stored, Known):
             return False
-        found = gather(self._table, self._recorder.space, self._index_data, where, under, stored, source_line())
+        found = self._index_items(where, under, stored, source_line())
         same = arithmetic.compare(self._table, found, stored, "EQ") if isinstance(found, Known) else None
         return same is not None and all(self._table[p].all() for (p,) in rows_of([same.p])[0])
 
@@ -293,7 +275,7 @@ class FollowingBuilder:
             inside = self.create_and(
                 self.create_icmpSGE(offset, self.integer(0)), self.create_icmpSLT(offset, shape[axis])
             )
-            wide = self.create_int_cast(offset, self._parts.tl.int64, True)
+            wide = self.create_int_cast(offset, self._language.tl.int64, True)
             pointer = self.create_addptr(pointer, self.create_mul(wide, strides[axis]))
             mask = inside if mask is None else self.create_and(mask, inside)
         return pointer, mask

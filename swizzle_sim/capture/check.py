@@ -56,7 +56,7 @@ def check(
 
     Tensors that are no index read as zeros, and products are left out: nothing that was followed depends on them.
     """
-    real = Interpreter(kernel.language.parts, kernel.space, trace.line_bytes, index_data, claims)
+    real = Interpreter(kernel.language, kernel.space, trace.line_bytes, index_data, claims)
     real.builder.set_grid_dim(*kernel.grid)
     done: list[int] = []
     instructions = 0

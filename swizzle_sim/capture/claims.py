@@ -22,14 +22,7 @@ class TileClaims:
         self._programs = n_programs
 
     def values(self, turn: int, address: np.ndarray, programs: np.ndarray) -> np.ndarray:
-        """Values of the claims that programs make before they have a tile, (n,) int64; asked again, the same.
-
-        Parameters
-        ----------
-        address : (n,) int64
-            Of the counter that each adds 1 to.
-        programs : (n,) int64, rising
-        """
+        """Values of the claims that rising ``programs`` make of counters before they have a tile, all (n,) int64."""
         given = self._given.setdefault(turn, np.full(self._programs, -1, np.int64))
         new = given[programs] < 0
         for counter in np.unique(address[new]).tolist():

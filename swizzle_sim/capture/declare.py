@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from swizzle_sim.capture.kernel_file import line_of
+from swizzle_sim.capture.kernel_file import LANGUAGE_NAMES, line_of
 from swizzle_sim.capture.target import OPTIONS, Target, chosen
 from swizzle_sim.language.grid import MAX_WORKGROUPS, Grid
 from swizzle_sim.triton_source.source_file import read_source
@@ -18,15 +18,8 @@ from xcd_model import Claims
 from xcd_model.errors import CaptureError, LanguageError, SizeError, UnknownName
 
 PEAK = {
-    "fp8e4": "fp8",
-    "fp8e5": "fp8",
-    "fp8e4b8": "fp8",
-    "fp8e5b16": "fp8",
-    "fp16": "fp16",
-    "bf16": "bf16",
-    "fp32": "fp32",
-    "fp64": "fp64",
-    "int8": "int8",
+    **dict.fromkeys(("fp8e4", "fp8e5", "fp8e4b8", "fp8e5b16"), "fp8"),
+    **{name: name for name in ("fp16", "bf16", "fp32", "fp64", "int8")},
 }
 
 
@@ -96,14 +89,12 @@ class KernelDeclaration:
         self.name = self.name or self.target.name
         self.summary = self.summary or self.target.summary or f"Triton kernel {self.name}"
         if self.programs is not None and self.programs not in self.sizes:
-            raise CaptureError(
-                f"{self.name}: programs = {self.programs!r} is no size; there is: {', '.join(self.sizes)}",
-                code="declaration",
-            )
+            raise self._wrong(f"programs = {self.programs!r} is no size; there is: {', '.join(self.sizes)}")
         if self.claims is not None and self.programs is None:
-            raise CaptureError(
-                f"{self.name}: claims= are those of persistent programs: give programs=", code="declaration"
-            )
+            raise self._wrong("claims= are those of persistent programs: give programs=")
+
+    def _wrong(self, words: str, code: str = "declaration") -> CaptureError:
+        return CaptureError(f"{self.name}: {words}", code=code)
 
     @property
     def path(self) -> Path:
@@ -135,12 +126,12 @@ class KernelDeclaration:
         constexprs |= {name: value for name, value in s.items() if name not in self.sizes}
         both = sorted(arguments.keys() & constexprs.keys())
         if both:
-            raise CaptureError(f"{self.name}: {', '.join(both)} is both argument and constexpr", code="arguments")
+            raise self._wrong(f"{', '.join(both)} is both argument and constexpr", "arguments")
         unknown = {one for a in arguments.values() if isinstance(a, Array) for one in a.points_to} - arguments.keys()
         if unknown:
-            raise CaptureError(f"{self.name}: points_to names no argument: {', '.join(unknown)}", code="arguments")
+            raise self._wrong(f"points_to names no argument: {', '.join(unknown)}", "arguments")
         if not any(isinstance(value, Array) for value in arguments.values()):
-            raise CaptureError(f"{self.name}: arguments hold no Array, so the kernel has no memory", code="arguments")
+            raise self._wrong("arguments hold no Array, so the kernel has no memory", "arguments")
         order = self.target.parameters
         place = {name: order.index(name) if name in order else len(order) for name in arguments}
         arguments = {name: arguments[name] for name in sorted(arguments, key=lambda n: place[n])}
@@ -174,14 +165,12 @@ class KernelDeclaration:
         options |= {n: v for n in ("num_warps", "num_stages") if (v := getattr(self, n)) is not None}
         given, words = {**arguments, **own}, ""
         if self.config is not None and not tuning.configs:
-            raise CaptureError(f"{self.name}: config = {self.config}: there is no autotuner", code="declaration")
+            raise self._wrong(f"config = {self.config}: there is no autotuner")
         if tuning.configs:
             configs, tried = tuning.at(given)
             number = tried[0] if self.config is None else self.config
             if not 0 <= number < len(configs):
-                raise CaptureError(
-                    f"{self.name}: config = {number}: the autotuner has 0 to {len(configs) - 1}", code="declaration"
-                )
+                raise self._wrong(f"config = {number}: the autotuner has 0 to {len(configs) - 1}")
             constants, of_config = chosen(configs[number], parameters)
             own = {**{name: self._constant(name, v) for name, v in constants.items()}, **own}
             options = {**of_config, **options}
@@ -204,9 +193,7 @@ class KernelDeclaration:
         try:
             sides = tuple(int(side) for side in found)
         except (TypeError, ValueError):
-            raise CaptureError(
-                f"{self.name}: grid gives {found!r}: one to three integers", code="declaration"
-            ) from None
+            raise self._wrong(f"grid gives {found!r}: one to three integers") from None
         while self.tiles and len(sides) > 1 and sides[-1] == 1:  # such as the parts of K that a GEMM is not split into
             sides = sides[:-1]
         return sides
@@ -222,17 +209,16 @@ class KernelDeclaration:
             if tiles is not None and len(tiles) != 2:
                 raise ValueError
         except (TypeError, ValueError):
-            raise CaptureError(f"{self.name}: tiles gives {given!r}: two integers", code="declaration") from None
+            raise self._wrong(f"tiles gives {given!r}: two integers") from None
         if not self.programs:
             return Grid(launch.grid, (tiles[0], tiles[1]) if tiles else None)
         if tiles:
             return Grid((tiles[0] * tiles[1],), (tiles[0], tiles[1]))
         most = self._sides(Sizes({**s, self.programs: MAX_WORKGROUPS}))
         if len(most) != 1 or most[0] >= MAX_WORKGROUPS:
-            raise CaptureError(
-                f"{self.name}: programs = {self.programs!r}, and its grid does not end at the number of tiles: say "
-                "tiles=lambda s: ...",
-                code="declaration",
+            raise self._wrong(
+                f"programs = {self.programs!r}, and its grid does not end at the number of tiles: say "
+                "tiles=lambda s: ..."
             )
         return Grid(most)
 
@@ -266,22 +252,16 @@ class KernelDeclaration:
     def _plain(self, name: str, value: Any) -> Array | int | float | None:
         if value is None or isinstance(value, Array | float | int):
             if isinstance(value, int) and not -(2**63) <= value < 2**64:
-                raise CaptureError(f"{self.name}: {name} = {value} does not fit 64 bits", code="arguments")
+                raise self._wrong(f"{name} = {value} does not fit 64 bits", "arguments")
             return value
-        raise CaptureError(
-            f"{self.name}: {name} = {value!r}: an argument is an Array, an int, a float or None",
-            code="arguments",
-        )
+        raise self._wrong(f"{name} = {value!r}: an argument is an Array, an int, a float or None", "arguments")
 
     def _constant(self, name: str, value: Any) -> Any:
         if value is None or isinstance(value, bool | int | float | str):
             return value
         if type(value).__module__.startswith("triton") and hasattr(value, "name"):  # such as tl.float32
-            language = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64"}
-            return f"tl.{language.get(value.name, value.name)}"
-        raise CaptureError(
-            f"{self.name}: {name} = {value!r}: a constexpr is a number, text, None or a type", code="arguments"
-        )
+            return f"tl.{LANGUAGE_NAMES.get(value.name, value.name)}"
+        raise self._wrong(f"{name} = {value!r}: a constexpr is a number, text, None or a type", "arguments")
 
     def facts(self, s: Sizes, launch: Launch) -> dict[str, Any]:
         """Description of the kernel for people and models, JSON-ready."""
@@ -304,15 +284,14 @@ class KernelDeclaration:
         if self.claims is None and not counters:
             return {}
         if self.claims is None or not counters:
-            raise CaptureError(
-                f"{self.name}: tiles are claimed from arrays with is_counter=True, and claims=lambda s: (pools, tiles "
-                "in them) says which: give both",
-                code="declaration",
+            raise self._wrong(
+                "tiles are claimed from arrays with is_counter=True, and claims=lambda s: (pools, tiles "
+                "in them) says which: give both"
             )
         given = self._value("claims", self.claims, s)
         try:
             pools, local, *steals = map(int, given)
             claims = Claims(pools=pools, local=local, steals=steals == [1])
         except (TypeError, ValueError):
-            raise CaptureError(f"{self.name}: claims gives {given!r}: two integers", code="declaration") from None
+            raise self._wrong(f"claims gives {given!r}: two integers") from None
         return {"claims": asdict(claims)}

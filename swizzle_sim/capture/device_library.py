@@ -102,8 +102,13 @@ def _numbers(tensor: Any) -> np.ndarray:
     return (data.astype(np.uint32) << 16).view(np.float32) if tensor.type.scalar.is_bf16() else data
 
 
+def bfloat16_bits(values: np.ndarray) -> np.ndarray:
+    """Bits of the nearest bfloat16, of two as near the even one."""
+    bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
+    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+
+
 def _stored(found: np.ndarray, scalar: Any) -> np.ndarray:
     if scalar.is_bf16():
-        bits = found.astype(np.float32).view(np.uint32)
-        return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+        return bfloat16_bits(found)
     return found.astype(f"float{scalar.primitive_bitwidth}" if scalar.is_floating() else np.int32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,10 @@ from swizzle_sim.capture.values import Known, Patterns, Unknown, Value, compress
 from xcd_model.errors import CaptureError
 
 MAX_ROWS = 1 << 18  # kinds of workgroups that are worked out one at a time
-LANEWISE = ("add", "sub", "mul", "sdiv", "udiv", "srem", "urem", "and", "or", "xor", "shl", "lshr", "ashr", "umulhi",
-            "minsi", "minui", "maxsi", "maxui", "icmp", "int_cast", "iabs", "si_to_fp", "ui_to_fp", "fp_to_si",
-            "fadd", "fsub", "fmul", "fdiv", "fcmp", "floor", "ceil", "sqrt", "bitcast")  # fmt: skip
+LOAD = "load"
+LANEWISE = (LOAD, "add", "sub", "mul", "sdiv", "udiv", "srem", "urem", "and", "or", "xor", "shl", "lshr", "ashr",
+            "umulhi", "minsi", "minui", "maxsi", "maxui", "icmp", "int_cast", "iabs", "si_to_fp", "ui_to_fp",
+            "fp_to_si", "fadd", "fsub", "fmul", "fdiv", "fcmp", "floor", "ceil", "sqrt", "bitcast")  # fmt: skip
 
 
 def data_of(table: Patterns, value: Known, u: int, p: int) -> np.ndarray:
@@ -35,9 +37,9 @@ def evaluate(
         with np.errstate(all="ignore"):
             if inverse is not None and _is_lanewise(table, values, name):
                 return _at_once(table, function, args, handle_of, rows, inverse)
-            if len(rows) > MAX_ROWS:
+            if len(rows) > MAX_ROWS and name != LOAD:
                 raise CaptureError(f"{line}: {name} differs in {len(rows)} workgroups: use --full", code="not-followed")
-            outcomes = [function(*_concrete(table, args, row, handle_of)) for row in rows]
+            outcomes = [function(*_handles(args, handle_of, _of_row(table, row))) for row in rows]
     except CaptureError:
         raise
     except NotImplementedError as error:
@@ -45,22 +47,21 @@ def evaluate(
     except Exception as error:
         raise CaptureError(f"{line}: {type(error).__name__}: {error}", code="kernel-raised") from error
     if isinstance(outcomes[0], tuple):
-        return tuple(_gather(table, [o[i] for o in outcomes], inverse) for i in range(len(outcomes[0])))
-    return _gather(table, outcomes, inverse)
+        return tuple(_joined(table, [o[i] for o in outcomes], inverse) for i in range(len(outcomes[0])))
+    return _joined(table, outcomes, inverse)
 
 
-def _concrete(table: Patterns, args: Sequence[Any], row: tuple, handle_of: Callable) -> list[Any]:
-    ready, at = [], 0
-    for arg in args:
-        if isinstance(arg, Value):
-            ready.append(handle_of(data_of(table, arg, row[at], row[at + 1]), arg.dtype))  # type: ignore[arg-type]
-            at += 2
-        else:
-            ready.append(arg)
-    return ready
+def _handles(args: Sequence[Any], handle_of: Callable, data: Callable[[Known, int], np.ndarray]) -> list[Any]:
+    """Arguments with a handle of ``data(value, place of its u in a row)`` for each value."""
+    places = count(0, 2)
+    return [handle_of(data(arg, next(places)), arg.dtype) if isinstance(arg, Known) else arg for arg in args]
 
 
-def _gather(table: Patterns, handles: Sequence[Any], inverse: np.ndarray | None) -> Known:
+def _of_row(table: Patterns, row: tuple) -> Callable[[Known, int], np.ndarray]:
+    return lambda value, at: data_of(table, value, row[at], row[at + 1])
+
+
+def _joined(table: Patterns, handles: Sequence[Any], inverse: np.ndarray | None) -> Known:
     split = [table.split(np.asarray(handle.data)) for handle in handles]
     return Known(
         spread([u for u, _ in split], inverse),
@@ -81,14 +82,8 @@ def _is_lanewise(table: Patterns, values: Sequence[Known], name: str) -> bool:
 
 
 def _at_once(table, function, args, handle_of, rows, inverse) -> Known:
-    ready, at = [], 0
-    for arg in args:
-        if isinstance(arg, Value):
-            ready.append(handle_of(np.array([r[at] for r in rows], np.int64).astype(arg.kind), arg.dtype))  # type: ignore[attr-defined]
-            at += 2
-        else:
-            ready.append(arg)
-    result = function(*ready)
+    of_all = _handles(args, handle_of, lambda v, at: np.array([row[at] for row in rows], np.int64).astype(v.kind))
+    result = function(*of_all)
     data = np.asarray(result.data)
     if data.dtype.kind in "iu":
         zero = table.intern(np.zeros(1, np.int64))
@@ -105,44 +100,24 @@ def gather(
     pointer: Known,
     mask: Known | None,
     other: Value | None,
+    handle_of: Callable,
     line: str,
 ) -> Value:
     """Items that a load from index tensors gives; masked-out lanes hold ``other``, or 0."""
     fill = None if other is None else force(other)
     if isinstance(fill, Unknown):
         return fill
-    assert fill is None or isinstance(fill, Known)
     dtype = element_type(pointer.dtype)
     kind = np.dtype(bool) if dtype.primitive_bitwidth == 1 else np.dtype(dtype.name)
-    parts = [value for value in (pointer, mask, fill) if isinstance(value, Known)]
-    rows, inverse = rows_of([column for value in parts for column in (value.u, value.p)])
-    if (
-        inverse is not None
-        and mask is None
-        and not isinstance(pointer.p, np.ndarray)
-        and table[pointer.p].shape in ((), (1,))
-    ):
-        items = _items(space, index_data, np.array([row[0] for row in rows], np.int64)).astype(kind)
-        if kind.kind != "b":
-            return Known(compress(items.astype(np.int64)[inverse]), table.intern(np.zeros(1, np.int64)), kind, dtype)
-    found = []
-    for row in rows:
-        data = [data_of(table, value, row[2 * i], row[2 * i + 1]) for i, value in enumerate(parts)]
-        found.append(table.split(_load(space, index_data, data, mask is not None, kind)))
-    return Known(spread([u for u, _ in found], inverse), spread([p for _, p in found], inverse), kind, dtype)
 
+    def load(pointer: Any, mask: Any, fill: Any) -> Any:
+        address = pointer.data.astype(np.int64)
+        keep = np.broadcast_to(True if mask is None else mask.data, address.shape)
+        found = np.broadcast_to(0 if fill is None else fill.data, address.shape).astype(kind)
+        found[keep] = _items(space, index_data, address[keep]).astype(kind)
+        return handle_of(found, dtype)
 
-def _load(
-    space: AddressSpace, index_data: Mapping[int, np.ndarray], data: list[np.ndarray], masked: bool, kind
-) -> np.ndarray:
-    address = data[0].astype(np.int64)
-    if not masked:
-        return _items(space, index_data, address.reshape(-1)).astype(kind).reshape(address.shape)
-    keep = np.broadcast_to(data[1], address.shape)
-    fill = data[2] if len(data) > 2 else np.zeros(1, kind)
-    result = np.broadcast_to(fill, address.shape).astype(kind)
-    result[keep] = _items(space, index_data, address[keep]).astype(kind)
-    return result
+    return evaluate(table, load, (pointer, mask, fill), handle_of, LOAD, line)
 
 
 def _items(space: AddressSpace, index_data: Mapping[int, np.ndarray], address: np.ndarray) -> np.ndarray:

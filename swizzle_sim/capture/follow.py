@@ -58,7 +58,7 @@ def follow(
                 code="not-followed",
             )
         try:
-            builder = FollowingBuilder(kernel.language.parts, table, recorder, pids, grid, index_data, claims)
+            builder = FollowingBuilder(kernel.language, recorder, pids, grid, index_data, claims)
             flops += Counter({kind: workgroups.size * count for kind, count in kernel.run(builder).items()})
         except Fork as fork:
             waiting.extend(workgroups[part] for part in reversed(fork.parts))

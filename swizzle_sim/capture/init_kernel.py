@@ -313,13 +313,7 @@ def write_declaration(target: str, output: Path | None) -> tuple[Path, list[str]
 def declaration_of(
     facts: FunctionFacts, file: str, call: LaunchCall | None, tiles: tuple[str, str] | None
 ) -> tuple[str, list[str]]:
-    """Text of the declaration, and what is left to complete.
-
-    Parameters
-    ----------
-    tiles : (str, str) or None
-        Tile rows and columns of a one-dimensional launch.
-    """
+    """Text of the declaration, with tile rows and columns of a one-dimensional launch, and what is left to complete."""
     call = call or LaunchCall(0)
     lines, open_points = _lines(facts, call, is_constant=False)
     constants, open_constants = _lines(facts, call, is_constant=True)

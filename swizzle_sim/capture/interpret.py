@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from swizzle_sim.capture.claims import TileClaims
 from swizzle_sim.capture.follow import ControlFlowPath, assemble, program_ids
+from swizzle_sim.capture.language import Language
 from swizzle_sim.capture.loaded_kernel import LoadedKernel
 from swizzle_sim.capture.memory import AddressSpace
 from swizzle_sim.capture.record import Templates, outside
@@ -23,7 +25,13 @@ from xcd_model.errors import CaptureError
 from xcd_model.trace.coalesce import Touched, coalesce, lane_axes
 from xcd_model.trace.trace import SECTOR_BYTES
 
-MEMORY = ("create_masked_load", "create_masked_store", "create_atomic_rmw", "create_atomic_cas")
+# Operations on memory: places of the pointer and of the mask among the operands, and whether it writes.
+MEMORY = {
+    "create_masked_load": (0, 1, False),
+    "create_masked_store": (0, 2, True),
+    "create_atomic_rmw": (1, 3, True),
+    "create_atomic_cas": (0, None, True),
+}
 MAX_SHAPES = 1 << 14  # coalesced shapes stored for reuse
 
 
@@ -40,31 +48,30 @@ class Touch(NamedTuple):
 class Interpreter:
     """A real builder that lists what is touched.
 
-    Parameters
-    ----------
-    memory : mapping of int to 1-D array
-        Items by tensor; a tensor without reads as zeros and drops what is written, and ``tl.dot`` adds nothing then.
+    A tensor without items in ``memory`` reads as zeros and drops what is written, and ``tl.dot`` adds nothing then.
     """
 
     def __init__(
-        self, parts: Any, space: AddressSpace, line_bytes: int, memory: Mapping[int, np.ndarray], claims: TileClaims
+        self,
+        language: Language,
+        space: AddressSpace,
+        line_bytes: int,
+        memory: Mapping[int, np.ndarray],
+        claims: TileClaims,
     ):
         self.space, self.line_bytes, self.memory, self.claims = space, line_bytes, memory, claims
         self.workgroup, self._turn = 0, 0
         self.touches: list[Touch] = []
         self._shapes: dict[tuple, Touched] = {}
-        self.builder = parts.interpreter.InterpreterBuilder()
-        self._raw = {name: getattr(self.builder, name) for name in MEMORY}
-        self._handle = parts.interpreter.TensorHandle
+        self.builder = language.interpreter.InterpreterBuilder()
+        self._handle = language.interpreter.TensorHandle
         if len(memory) < len(space.names):  # without data there is nothing to multiply
             self.builder.create_dot = lambda a, b, d, *options: d
             self.builder.is_without_data = True
         self.builder.create_assume = lambda condition: None  # the compiler takes it at its word
-        self._np_type = parts.interpreter._get_np_dtype
-        self.builder.create_masked_load = self._load
-        self.builder.create_masked_store = self._store
-        self.builder.create_atomic_rmw = self._rmw
-        self.builder.create_atomic_cas = self._cas
+        self._np_type = language.interpreter._get_np_dtype
+        for name, where in MEMORY.items():
+            setattr(self.builder, name, partial(self._access, getattr(self.builder, name), *where))
 
     def begin(self, workgroup: int) -> None:
         """Forget what was touched: the next to run is this workgroup."""
@@ -100,26 +107,21 @@ class Interpreter:
         self.touches.append(Touch(base, self._shapes[key], tensor, is_write, sectors))
         return tensor
 
-    def _load(self, pointer, mask, other, *how, **named):
-        tensor = self._touch(pointer, mask, False)
-        kind = self._np_type(pointer.get_element_ty())
+    def _access(
+        self, real: Callable, pointer_at: int, mask_at: int | None, is_write: bool, *given: Any, **named: Any
+    ) -> Any:
+        """Do what ``real`` does, in memory that is there; a tensor without reads as zeros."""
+        pointer = given[pointer_at]
+        is_rmw = pointer_at == 1
+        if is_rmw and self.space.arrays[int(self.space.owner(int(pointer.data.flat[0])))].is_counter:
+            return self._claim(pointer, given[2])
+        tensor = self._touch(pointer, None if mask_at is None else given[mask_at], is_write)
         if tensor is None or tensor not in self.memory:
-            data = np.zeros(pointer.data.shape, kind)
-            return self._handle(data, pointer.get_element_ty())
-        return self._raw["create_masked_load"](self._real(pointer, tensor), mask, other, *how, **named)
-
-    def _store(self, pointer, value, mask, *how, **named):
-        tensor = self._touch(pointer, mask, True)
-        if tensor in self.memory:
-            self._raw["create_masked_store"](self._real(pointer, tensor), value, mask, *how, **named)
-
-    def _rmw(self, op, pointer, value, mask, sem, scope):
-        if self.space.arrays[int(self.space.owner(int(pointer.data.flat[0])))].is_counter:
-            return self._claim(pointer, value)
-        tensor = self._touch(pointer, mask, True)
-        if tensor not in self.memory:
-            return self._handle(np.zeros_like(value.data), value.dtype)
-        return self._raw["create_atomic_rmw"](op, self._real(pointer, tensor), value, mask, sem, scope)
+            kind = pointer.get_element_ty()
+            return self._handle(np.zeros(pointer.data.shape, self._np_type(kind)), kind)
+        moved = self.memory[tensor].ctypes.data - int(self.space.base[tensor])
+        there = self._handle((pointer.data.astype(np.int64) + moved).astype(np.uint64), pointer.dtype)
+        return real(*given[:pointer_at], there, *given[pointer_at + 1 :], **named)
 
     def _claim(self, pointer: Any, value: Any) -> Any:
         """As that of `swizzle_sim.capture.builder.FollowingBuilder`."""
@@ -131,31 +133,13 @@ class Interpreter:
         self._turn += 1
         return self._handle(np.full_like(value.data, found), value.dtype)
 
-    def _cas(self, pointer, expected, value, sem, scope):
-        tensor = self._touch(pointer, None, True)
-        if tensor not in self.memory:
-            return self._handle(np.zeros_like(value.data), value.dtype)
-        return self._raw["create_atomic_cas"](self._real(pointer, tensor), expected, value, sem, scope)
-
-    def _real(self, pointer: Any, tensor: int | None) -> Any:
-        """Pointer into this process's memory."""
-        assert tensor is not None
-        moved = self.memory[tensor].ctypes.data - int(self.space.base[tensor])
-        return self._handle((pointer.data.astype(np.int64) + moved).astype(np.uint64), pointer.dtype)
-
 
 def interpret_all(
     kernel: LoadedKernel, line_bytes: int, memory: Mapping[int, np.ndarray], on_progress: Callable[[int, int], None]
 ) -> tuple[Trace, Counter[str]]:
-    """Trace of a launch from its full interpretation, workgroups in order, and operations of all products by type.
-
-    Parameters
-    ----------
-    memory : mapping of int to 1-D array
-        Items of every tensor, changed in place.
-    """
+    """Trace of a launch, workgroups in order, and operations of all products; ``memory`` is changed in place."""
     total = int(np.prod(kernel.grid, dtype=np.int64))
-    real = Interpreter(kernel.language.parts, kernel.space, line_bytes, memory, TileClaims(total))
+    real = Interpreter(kernel.language, kernel.space, line_bytes, memory, TileClaims(total))
     real.builder.set_grid_dim(*kernel.grid)
     templates, paths = Templates(), []
     flops: Counter[str] = Counter()

@@ -17,6 +17,9 @@ from xcd_model.errors import CaptureError
 
 LOADED = "swizzle_sim_loaded_"  # prefix of the module names of users' files
 INSTALLED = ("site-packages", "dist-packages")
+LANGUAGE_NAMES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64", "bool": "int1",
+                  "fp8e4": "float8e4nv", "fp8e4nv": "float8e4nv", "fp8e5": "float8e5", "fp8e4b8": "float8e4b8",
+                  "fp8e5b16": "float8e5b16"}  # fmt: skip
 
 
 def forget_files() -> None:

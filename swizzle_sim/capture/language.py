@@ -17,7 +17,7 @@ import sys
 from collections import Counter
 from functools import wraps
 from inspect import signature
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -28,29 +28,15 @@ from swizzle_sim.capture.values import Unknown, Value, agree, known, refuse, sou
 from xcd_model.errors import CaptureError
 
 
-class Parts(NamedTuple):
-    """What capture uses of Triton: the language, and the module of its interpreter."""
-
-    tl: Any
-    interpreter: Any
-    version: str
-
-
-def load_parts() -> Parts:
-    """Import Triton as an interpreter."""
-    version = check_installed()
-    if os.environ.get("TRITON_INTERPRET") != "1":
-        raise CaptureError("the worker needs TRITON_INTERPRET=1")
-    return Parts(
-        importlib.import_module("triton.language"), importlib.import_module("triton.runtime.interpreter"), version
-    )
-
-
 class Language:
-    """The patched language of this process."""
+    """The patched language of this process, and the module of Triton's interpreter."""
 
-    def __init__(self, parts: Parts):
-        self.parts, self.tl, self.interpreter = parts, parts.tl, parts.interpreter
+    def __init__(self) -> None:
+        self.version = check_installed()
+        if os.environ.get("TRITON_INTERPRET") != "1":
+            raise CaptureError("the worker needs TRITON_INTERPRET=1")
+        load: Any = importlib.import_module
+        self.tl, self.interpreter = load("triton.language"), load("triton.runtime.interpreter")
         give_scalars_methods(self.interpreter)
         give_aggregates_methods(self.interpreter)
         self._done: set[int] = set()

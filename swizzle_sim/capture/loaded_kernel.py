@@ -9,16 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from swizzle_sim.capture.kernel_file import constant, line_of, load_function, words_of
+from swizzle_sim.capture.kernel_file import LANGUAGE_NAMES, constant, line_of, load_function, words_of
 from swizzle_sim.capture.language import Language
 from swizzle_sim.capture.memory import AddressSpace
 from swizzle_sim.capture.process import untested
 from swizzle_sim.workload.launch import Array, Launch
 from xcd_model.errors import CaptureError
-
-LANGUAGE_NAMES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64", "bool": "int1",
-                  "fp8e4": "float8e4nv", "fp8e5": "float8e5", "fp8e4b8": "float8e4b8",
-                  "fp8e5b16": "float8e5b16"}  # fmt: skip
 
 
 def unwrap(function: Any) -> Any:

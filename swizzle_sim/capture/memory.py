@@ -17,8 +17,8 @@ from xcd_model import Tensor
 from xcd_model.errors import CaptureError
 from xcd_model.trace.builder import TENSOR_ALIGN_BYTES
 
-KINDS = {"fp16": np.float16, "fp32": np.float32, "fp64": np.float64, "bf16": np.uint16, "fp8e4": np.uint8,
-         "fp8e5": np.uint8, "fp8e4b8": np.uint8, "fp8e5b16": np.uint8}  # fmt: skip
+KINDS = {"fp16": "float16", "fp32": "float32", "fp64": "float64", "bf16": "uint16", "fp8e4": "uint8",
+         "fp8e5": "uint8", "fp8e4b8": "uint8", "fp8e5b16": "uint8"}  # fmt: skip
 MEMORY_SHARE = 0.25  # of the machine's memory that inputs may take: they are drawn, handed over and laid out
 
 

@@ -57,23 +57,10 @@ class Compiled(CodeFigures):
     @property
     def resources(self) -> Resources:
         """The part that decides how many workgroups fit a CU."""
-        return Resources(
-            threads=self.threads,
-            vgprs=self.vgprs,
-            lds_bytes=self.lds_bytes,
-            instructions_in_flight=self.instructions_in_flight,
-            source=f"compiled for {self.arch} with Triton {self.triton}",
-            code_bytes=self.code_bytes,
-            loads_per_step=self.loads_per_step if self.pipelined else 0,
-            step_instructions=self.step_instructions if self.pipelined else 0,
-            after_products=self.pipelined and self.after_products,
-            past_l1=self.pipelined and self.past_l1,
-            step_cycles=self.step_cycles,
-            ahead_cycles=self.ahead_cycles,
-            burst_loads=self.burst_loads,
-            burst_cycles=self.burst_cycles,
-            busy_cycles=self.busy_cycles,
-        )
+        figures = {one.name: getattr(self, one.name) for one in fields(Resources) if hasattr(self, one.name)}
+        if not self.pipelined:
+            figures |= {"loads_per_step": 0, "step_instructions": 0, "after_products": False, "past_l1": False}
+        return Resources(source=f"compiled for {self.arch} with Triton {self.triton}", **figures)
 
     def on(self, gpu: Gpu) -> CompiledKernel:
         """The figures by which a remapping is priced, with workgroups a CU."""
@@ -134,13 +121,7 @@ def compile_launch(launch: Launch, arch: str, *, use_cache: bool = True) -> Comp
 
 
 def compile_for(launch: Launch, archs: Sequence[str], *, use_cache: bool = True) -> list[Compiled | CompileError]:
-    """As `compile_launch`, for several architectures in one process; an error takes the place of what does not compile.
-
-    Raises
-    ------
-    CompileError
-        If Triton is missing, the file cannot be read, or one of ``archs`` is no architecture.
-    """
+    """As `compile_launch`, for several architectures in one process; what does not compile has its error as item."""
     for arch in archs:
         if arch not in ARCHITECTURES:
             raise CompileError(f"arch = {arch!r}: kernels are compiled for {', '.join(ARCHITECTURES)}")
@@ -173,7 +154,7 @@ def compile_for(launch: Launch, archs: Sequence[str], *, use_cache: bool = True)
 def compiled_as(function: str, arch: str, triton: str, reply: Mapping[str, Any]) -> Compiled:
     """Take the compiling process's figures, and time the loop's code."""
     figures = dict(reply)
-    loop, unrolled = [Controlled(*one) for one in figures.pop("loop")], figures.pop("unrolled")
+    loop, unrolled = [Controlled(*one) for one in figures.pop("loop", ())], figures.pop("unrolled", 1)
     found = Compiled(function=function, arch=arch, triton=triton, **figures)
     return replace(found, **cycles_of(loop, unrolled, arch, found.resources, found.loads_per_step))
 

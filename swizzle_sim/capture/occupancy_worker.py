@@ -1,7 +1,4 @@
-"""Compiles kernels with Triton's AMD or NVIDIA backend; a process of its own: whatever imports this runs in one too.
-
-Its imports are done before it is forked: `swizzle_sim.capture.forked`.
-"""
+"""Compiles kernels with Triton's AMD or NVIDIA backend; a process of its own: whatever imports this runs in one too."""
 
 from __future__ import annotations
 
@@ -168,12 +165,6 @@ def _of_amd(compiled: Any) -> dict[str, Any]:
         **descriptor(compiled.asm["hsaco"], compiled.metadata.name),
         "loads": global_loads(assembly),
         "instructions_before_loop": before_loop(assembly),
-        "instructions_in_curves": 0,
-        "step_instructions": 0,
-        "after_products": False,
-        "past_l1": False,
-        "loop": [],
-        "unrolled": 1,
     }
 
 

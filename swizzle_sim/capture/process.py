@@ -7,27 +7,34 @@ another until it dies or is spent. `run_worker` runs any other worker for one re
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import importlib.util
 import json
 import os
 import platform
+import signal
+import subprocess
+import sys
 import tempfile
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from subprocess import DEVNULL, PIPE
+from typing import IO, Any
 
 import numpy as np
 
 from swizzle_sim.base.release import install_hint
-from swizzle_sim.capture.forked import Worker, start_worker
 from xcd_model.errors import CaptureError, CompileError
 
 OnProgress = Callable[[str, int, int], None]
 TESTED = ("3.8", "3.9")  # minor versions of Triton whose interpreter the capture was tested with
 WORKER = "swizzle_sim.capture.worker"
 COMPILER = "SWIZZLE_SIM_TRITON"  # variable with a folder whose Triton compiles, such as the GPU node's version
+TAIL = 1500  # characters shown of what a process said before it died
+PR_SET_PDEATHSIG = 1  # of <linux/prctl.h>
 ROOT = Path(__file__).resolve().parents[2]
 _PATH = os.environ.get("PYTHONPATH", "")  # as this process was started with
 
@@ -122,18 +129,21 @@ class TritonWorker:
     """A process that runs Triton and users' files; it starts at the first request, and anew once it has ended."""
 
     def __init__(self) -> None:
-        self._worker: Worker | None = None
+        self._process: subprocess.Popen[str] | None = None
 
     def answer(self, folder: Path, on_progress: OnProgress | None) -> dict[str, Any]:
         """Reply to the request in a folder."""
-        if self._worker is None or self._worker.wait(0):
+        if self._process is None or self._process.poll() is not None:
             self.close()
-            self._worker = _start(WORKER, (), interpret=True)
-        worker = self._worker
-        worker.forget_words()
+            self._said = tempfile.TemporaryFile(prefix="swizzle-sim-")  # noqa: SIM115  (goes with the process)
+            self._process = subprocess.Popen(
+                **_command(WORKER, interpret=True), stdin=PIPE, stdout=PIPE, stderr=self._said, text=True
+            )
+        worker, since_bytes = self._process, _size(self._said)
+        assert worker.stdin and worker.stdout
         try:
             with contextlib.suppress(BrokenPipeError):  # then stdout is empty too
-                os.write(worker.stdin, f"{json.dumps(str(folder))}\n".encode())
+                print(json.dumps(str(folder)), file=worker.stdin, flush=True)
             for line in worker.stdout:
                 report = json.loads(line)
                 if "spent" in report:
@@ -141,7 +151,10 @@ class TritonWorker:
                 if on_progress:
                     on_progress(report["name"], report["done"], report["total"])
             else:
-                raise CaptureError(_died(worker.end(), worker.last_words))
+                worker.kill()
+                said = _last_words(self._said, since_bytes)
+                words = f": {said}" if said else " and said nothing"
+                raise CaptureError(f"the process that runs Triton ended with status {worker.wait()}{words}{untested()}")
         except BaseException:
             self.close()
             raise
@@ -151,9 +164,11 @@ class TritonWorker:
 
     def close(self) -> None:
         """End the process, whatever it does."""
-        if self._worker is not None:
-            self._worker.end()
-            self._worker = None
+        if self._process is not None:
+            self._process.kill()
+            with self._said, contextlib.suppress(BrokenPipeError):
+                self._process.__exit__(None, None, None)
+            self._process = None
 
 
 _SHARED: ContextVar[TritonWorker | None] = ContextVar("_SHARED", default=None)
@@ -178,38 +193,60 @@ def shared_worker() -> Iterator[TritonWorker]:
         worker.close()
 
 
-def _start(module: str, arguments: tuple[str, ...], *, interpret: bool, **more: str) -> Worker:
-    """Start a worker: modules that our own folders of ``PYTHONPATH`` add hide none of its imports."""
-    at_import = environment(interpret=interpret, path=_PATH)
-    return start_worker(
-        module, arguments, at_import=at_import, environment={**environment(interpret=interpret), **more}
-    )
+def _command(module: str, *arguments: str, interpret: bool, **more: str) -> dict[str, Any]:
+    """Process of ``module.main(*arguments)``: our own folders of ``PYTHONPATH`` are added after its imports."""
+    users = environment(interpret=interpret)["PYTHONPATH"]
+    begin = f"from {__name__} import begin; begin()"
+    return {
+        "args": [sys.executable, "-P", "-c", begin, str(os.getpid()), users, module, *arguments],
+        "env": {**environment(interpret=interpret, path=_PATH), **more},
+    }
 
 
-def _died(status: int, said: str) -> str:
-    words = f": {said}" if said else " and said nothing"
-    return f"the process that runs Triton ended with status {status}{words}{untested()}"
+def begin() -> None:
+    """Be the worker that `_command` is about, in the folder and with the modules of the user."""
+    parent, users, name, *arguments = sys.argv[1:]
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # else nobody would end it or hear what it says
+    if os.getppid() != int(parent):
+        sys.exit(1)
+    status = 1
+    try:
+        importlib.import_module("triton")  # which a folder of the user's may hide
+        module = importlib.import_module(name)
+        own = [os.getcwd(), *users.split(os.pathsep)]
+        sys.path[:] = [*own, *(path for path in sys.path if path not in own)]
+        sys.argv, os.environ["PYTHONPATH"] = [name, *arguments], users
+        module.main(*arguments)
+        status = 0
+    except BaseException:  # as Python itself would say it
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(status)  # at an orderly end Triton lists what it leaks, in place of the last words
+
+
+def _size(said: IO[bytes]) -> int:
+    return os.fstat(said.fileno()).st_size
+
+
+def _last_words(said: IO[bytes], since_bytes: int = 0) -> str:
+    end = _size(said)
+    first = max(since_bytes, end - 4 * TAIL)  # a character has up to 4 bytes
+    return os.pread(said.fileno(), end - first, first).decode("utf-8", "replace")[-TAIL:].strip()
 
 
 def run_worker(module: str, request: dict[str, Any], *, interpret: bool, timeout_s: float) -> dict[str, Any]:
-    """Answer of ``module.main(request_file, reply_file)``, run in another process.
-
-    Parameters
-    ----------
-    timeout_s : float [s]
-    """
+    """Answer of ``module.main(request_file, reply_file)``, run in another process."""
     triton_version()
-    with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder:
+    with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder, tempfile.TemporaryFile() as said:
         question, answer = Path(folder, "request.json"), Path(folder, "reply.json")
         question.write_text(json.dumps(request), encoding="utf-8")
-        arguments = (str(question), str(answer))
-        worker = _start(module, arguments, interpret=interpret, TRITON_CACHE_DIR=str(Path(folder, "triton")))
+        cache = str(Path(folder, "triton"))
+        command = _command(module, str(question), str(answer), interpret=interpret, TRITON_CACHE_DIR=cache)
         try:
-            if not worker.wait(timeout_s):
-                raise CompileError(f"Triton was stopped after {timeout_s:g} s without an answer")
-            status = worker.end()
-            if status or not answer.exists():
-                raise CompileError(f"Triton's process ended with status {status}:\n{worker.last_words}")
-        finally:
-            worker.end()
+            done = subprocess.run(**command, timeout=timeout_s, stdin=DEVNULL, stdout=DEVNULL, stderr=said, check=False)
+        except subprocess.TimeoutExpired:
+            raise CompileError(f"Triton was stopped after {timeout_s:g} s without an answer") from None
+        if done.returncode or not answer.exists():
+            raise CompileError(f"Triton's process ended with status {done.returncode}:\n{_last_words(said)}")
         return json.loads(answer.read_text(encoding="utf-8"))

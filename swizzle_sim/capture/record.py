@@ -32,13 +32,7 @@ class Templates:
 
 
 class InstructionRecorder:
-    """Instructions of one run, in program order.
-
-    Parameters
-    ----------
-    workgroups : (n,) int64
-        Linear ids of the workgroups that the run stands for.
-    """
+    """Instructions of one run, in program order, for the workgroups of linear ids ``workgroups``, (n,) int64."""
 
     def __init__(
         self, table: Patterns, space: AddressSpace, templates: Templates, workgroups: np.ndarray, line_bytes: int

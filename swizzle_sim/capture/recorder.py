@@ -16,8 +16,10 @@ import contextlib
 import functools
 import importlib
 import inspect
+import itertools
 import json
 import os
+import re
 import runpy
 import struct
 import sys
@@ -26,11 +28,11 @@ import textwrap
 import threading
 import types
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-FORMAT, VERSION = "swizzle-sim-recording", 1
+FORMAT, VERSION = "swizzle-sim-recording", 2
 MAX_VALUES_BYTES = 1 << 22  # of one integer tensor, at 8 bytes an item
 MAX_LAUNCHES = 1000  # kinds of launch in a file
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "bool")
@@ -200,8 +202,8 @@ class Recorder:
         """Place in the file of a kernel, whose source is read at its first launch."""
         with self._lock:
             if id(jit) not in self._places:
-                found = Sources(jit)
-                kernel = {"module": str(jit.fn.__module__), "functions": found.functions}
+                found = Source(jit)
+                kernel = {"module": str(jit.fn.__module__), "name": found.name, "source": found.text}
                 if kernel not in self.kernels:
                     self.kernels.append(kernel)
                 self.problems |= dict.fromkeys(found.problems)
@@ -218,89 +220,119 @@ class Recorder:
         print(f"{self.path}: {count} launches of {kernels} kernels recorded", file=sys.stderr)
 
 
-class Sources:
-    """A kernel and the functions it calls, each with its text and what the globals mean that it reads."""
+class Source:
+    """A kernel, the functions it calls and what the globals mean that they read, as one file; the kernel last."""
 
     def __init__(self, jit: Any):
         self.problems: list[str] = []
-        self.functions: list[dict[str, Any]] = []
-        self._places: dict[Any, int] = {}
-        self._function(jit)
+        self._defined: dict[str, Any] = {"triton": ("triton", "")}  # what each name means: a function, or see `_line`
+        self._written: list[str] = []
+        self.name = self._function(jit, jit.fn.__name__)
+        lines = [_line(name, *meaning) for name, meaning in self._defined.items() if isinstance(meaning, tuple)]
+        head = sorted(lines, key=lambda line: (" = " in line, not line.startswith("import triton"), line))
+        self.text = "\n".join(head) + "".join(f"\n\n\n{one}" for one in self._written) + "\n"
 
-    def _function(self, jit: Any) -> int:
-        """Place of a function in the list."""
-        if jit.fn in self._places:
-            return self._places[jit.fn]
-        place = self._places[jit.fn] = len(self.functions)
+    def _bind(self, name: str, meaning: Any) -> str:
+        """Name that stands for something: the given one, with a number where that is taken."""
+        tried = (name if k == 1 else f"{name}_{k}" for k in itertools.count(1))
+        name = next(one for one in tried if self._defined.get(one, meaning) == meaning)
+        self._defined[name] = meaning
+        return name
+
+    def _function(self, jit: Any, wanted: str) -> str:
+        """Name of a function in the file, written where it is not there."""
+        known = [name for name, meaning in self._defined.items() if meaning is jit.fn]
+        if known:
+            return known[0]
+        name = self._bind(wanted, jit.fn)
         text = textwrap.dedent(inspect.getsource(jit.fn))
-        node = next(one for one in ast.parse(text).body if isinstance(one, ast.FunctionDef))
-        options = {one: getattr(jit, one, None) for one in ("do_not_specialize", "noinline")}
-        reads: dict[str, Any] = {}
-        self.functions.append(
-            {
-                "name": node.name,
-                "text": "\n".join(text.splitlines()[node.lineno - 1 :]),
-                "kind": "constexpr_function" if type(jit).__name__ == "ConstexprFunction" else "jit",
-                "options": {one: value for one, value in options.items() if value and _is_literal(value)},
-                "reads": reads,
-            }
-        )
+        decorated = next(one for one in ast.parse(text).body if isinstance(one, ast.FunctionDef))
+        text = "\n".join(text.splitlines()[decorated.lineno - 1 :])
         cells = zip(jit.fn.__code__.co_freevars, jit.fn.__closure__ or (), strict=False)
-        scope = {**jit.fn.__globals__, **{name: cell.cell_contents for name, cell in cells}}
-        for chain in _chains(node):
-            if chain[0] in scope:
-                self._read(chain, scope, reads, node.name)
-        return place
+        text = self._edited(text, {**jit.fn.__globals__, **{one: cell.cell_contents for one, cell in cells}})
+        if name != decorated.name:
+            text = re.sub(rf"\bdef\s+{decorated.name}\b", f"def {name}", text, count=1)
+        options = {one: getattr(jit, one, None) for one in ("do_not_specialize", "noinline")}
+        given = ", ".join(f"{one}={value!r}" for one, value in options.items() if value and _is_literal(value))
+        kind = "constexpr_function" if type(jit).__name__ == "ConstexprFunction" else "jit"
+        self._written.append(f"@triton.{kind}{f'({given})' if given else ''}\n{text}")
+        return name
 
-    def _read(self, chain: list[str], scope: Mapping[str, Any], reads: dict[str, Any], function: str) -> None:
-        """Note what the first names of ``a.b.c`` mean that the file can hold."""
+    def _edited(self, text: str, scope: Mapping[str, Any]) -> str:
+        """Function with the names of the file, without annotations that may be torch's: of no use to Triton."""
+        function: Any = ast.parse(text).body[0]
+        names = [one for one in ast.walk(function) if isinstance(one, ast.Name)]
+        own = {one.arg for one in ast.walk(function.args) if isinstance(one, ast.arg)}
+        own |= {one.id for one in names if not isinstance(one.ctx, ast.Load)}
+        edits = [(function.returns, "None")] if function.returns else []
+        todo: list[Any] = [function.args, *function.body]
+        while todo:
+            inner = node = todo.pop()
+            chain: list[Any] = []  # nodes of ``a.b.c`` from the innermost
+            while isinstance(inner, ast.Attribute):
+                chain.insert(0, inner)
+                inner = inner.value
+            if isinstance(inner, ast.Name):
+                edits += self._read([inner, *chain], scope, function.name) if inner.id not in own else []
+            elif isinstance(node, ast.arg) and node.annotation:
+                annotation = ast.unparse(node.annotation)
+                if isinstance(node.annotation, ast.Constant) or "tl." in annotation or "constexpr" in annotation:
+                    todo.append(node.annotation)
+                else:
+                    edits.append((node, node.arg))
+            else:
+                todo += ast.iter_child_nodes(inner)
+        return _applied(text, edits)
+
+    def _read(self, chain: list[Any], scope: Mapping[str, Any], function: str) -> list[tuple[Any, str]]:
+        """Name in the file for the first part of ``a.b.c`` that means something there."""
         value: Any = None
-        for k, name in enumerate(chain):
-            value = scope[name] if k == 0 else getattr(value, name, _MISSING)
-            meaning = self._meaning(value)
-            if meaning is not None:
-                reads[".".join(chain[: k + 1])] = meaning
-                return
-        self.problems.append(f"{function} reads {'.'.join(chain)}, a {type(value).__name__}, which is not stored")
+        for node in chain:
+            name = getattr(node, "attr", None) or node.id
+            if node is chain[0] and name not in scope:
+                return []
+            value = scope[name] if node is chain[0] else getattr(value, name, _MISSING)
+            new = self._meaning(value, name)
+            if new is not None:
+                return [(node, new)]
+        self.problems.append(f"{function} reads {ast.unparse(node)}, a {type(value).__name__}, which is not stored")
+        return []
 
-    def _meaning(self, value: Any) -> dict[str, Any] | None:
+    def _meaning(self, value: Any, name: str) -> str | None:
+        """Name in the file for what a kernel calls ``name``; None where the file cannot hold it."""
         while not _is_jit(value) and hasattr(value, "fn") and hasattr(value, "run"):
             value = value.fn  # autotuners and heuristics
         if _is_jit(value):
-            return {"function": self._function(value)}
+            return self._function(value, name)
         if isinstance(value, types.ModuleType):
-            is_known = value.__name__ == "math" or value.__name__.partition(".")[0] == "triton"
-            return {"module": value.__name__} if is_known else None
+            # the device library that goes by the GPU that compiles, in place of the one of this GPU
+            module = re.sub(r"\.(cuda|hip)\.libdevice$", ".libdevice", value.__name__)
+            return self._bind(name, (module, "")) if re.fullmatch(r"math|triton(\.\w+)*", module) else None
         if (text := _value_text(value)) is not None:
-            return {"value": text}
+            return self._bind(name, ("=", text))
         home, own = str(getattr(value, "__module__", "")), str(getattr(value, "__name__", ""))
         for module in (home, "triton.language"):
             if home.startswith("triton") and own and getattr(sys.modules.get(module), own, None) is value:
-                return {"module": module, "name": own}
+                return self._bind(name, (module, own))
         return None
 
 
-def _chains(function: ast.FunctionDef) -> list[list[str]]:
-    """Names that a function reads and does not assign, with their attributes: ``tl.load`` as ``["tl", "load"]``."""
-    arguments = [one for one in ast.walk(function.args) if isinstance(one, ast.arg)]
-    names = [one for one in ast.walk(function) if isinstance(one, ast.Name)]
-    own = {one.arg for one in arguments} | {one.id for one in names if not isinstance(one.ctx, ast.Load)}
-    found: list[list[str]] = []
-    todo: list[ast.AST] = [function.args, *function.body]
-    while todo:
-        inner = node = todo.pop()
-        chain: list[str] = []
-        while isinstance(inner, ast.Attribute):
-            chain.insert(0, inner.attr)
-            inner = inner.value
-        if isinstance(inner, ast.Name) and inner.id not in own:
-            found.append([inner.id, *chain])
-        elif isinstance(node, ast.arg):  # whose annotation may be torch's: of no use to Triton
-            annotation = ast.unparse(node.annotation or ast.Constant(""))
-            todo += [node.annotation] if node.annotation and ("tl." in annotation or "constexpr" in annotation) else []
-        else:
-            todo += ast.iter_child_nodes(inner)
-    return found
+def _line(name: str, module: str, own: str) -> str:
+    """Line that gives a name its meaning: the value ``own``, or what a module calls so, or the module."""
+    if module == "=":
+        return f"{name} = {own}"
+    line = f"from {module} import {own}" if own else f"import {module}"
+    return line if name == (own or module) else f"{line} as {name}"
+
+
+def _applied(text: str, edits: Sequence[tuple[Any, str]]) -> str:
+    """Text with nodes replaced; the count of its lines stays."""
+    lines = [line.encode() for line in text.splitlines()]
+    places = [(n.lineno, n.col_offset, n.end_lineno, n.end_col_offset, new) for n, new in edits]
+    for first, begin, last, end, new in sorted(places, reverse=True):
+        whole = lines[first - 1][:begin] + new.encode() + lines[last - 1][end:]
+        lines[first - 1 : last] = [whole, *[b""] * (last - first)]
+    return b"\n".join(lines).decode()
 
 
 def _is_jit(value: Any) -> bool:

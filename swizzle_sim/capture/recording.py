@@ -18,7 +18,9 @@ import sys
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -26,6 +28,7 @@ import numpy as np
 
 from swizzle_sim.base.atomic_write import write_whole
 from swizzle_sim.base.disk_cache import cache_home
+from swizzle_sim.base.rules import ANY, TEXT, Rule, check, integer
 from swizzle_sim.capture.declare import KernelDeclaration, Sizes
 from swizzle_sim.capture.recorder import FORMAT, VERSION
 from swizzle_sim.capture.stand_ins import TORCH_DTYPES
@@ -74,9 +77,9 @@ def read_recording(path: Path) -> dict[str, Any]:
     if not isinstance(kernels, list) or not isinstance(launches, list) or len(launches) > MAX_LAUNCHES:
         raise CaptureError(f"{path.name}: a list of kernels, and one of at most {MAX_LAUNCHES} launches", code="format")
     for kernel in kernels:
-        functions = kernel.get("functions") if isinstance(kernel, dict) else None
-        if wrong := check_functions(functions, MAX_SOURCE_BYTES):
-            _refuse(path, "functions", functions, wrong)
+        check(kernel, {"name": TEXT, "source": TEXT}, "kernels", partial(_refuse, path))
+        if wrong := check_source(kernel["name"], kernel["source"], MAX_SOURCE_BYTES):
+            _refuse(path, "source", kernel["source"], wrong)
     for launch in launches:
         _check_launch(path, launch, len(kernels))
     return document
@@ -92,42 +95,35 @@ def _parsed(text: str) -> Any:
         sys.setrecursionlimit(limit)
 
 
+SIDES = [integer(0, MAX_SIDE)]
+SCALAR = Rule("a number, a text or null", lambda value: value is None or isinstance(value, bool | int | float | str))
+LAUNCH = {
+    "grid": [integer(0, 2**31)], "arguments": {}, "constexprs": {ANY: SCALAR}, "options": {ANY: SCALAR},
+    "problems": [TEXT], "count": integer(1, 2**62),
+}  # fmt: skip
+TENSOR = {
+    "shape": SIDES, "strides": SIDES, "block?": SIDES, "values?": TEXT,
+    "dtype": Rule(f"one of {', '.join(TORCH_DTYPES.values())}", lambda one: isinstance(one, str) and one in DTYPES),
+}  # fmt: skip
+
+
 def _check_launch(path: Path, launch: Any, n_kernels: int) -> None:
-    if not isinstance(launch, dict) or not _is_int(launch.get("kernel"), 0, n_kernels - 1):
-        _refuse(path, "launches", launch, "each names one of the kernels")
-    grid = launch.get("grid")
-    if not isinstance(grid, list) or not 1 <= len(grid) <= 3 or not all(_is_int(one, 0, 2**31) for one in grid):
-        _refuse(path, "grid", grid, "one to three integers")
-    for key in ("arguments", "constexprs", "options"):
-        values = launch.get(key)
-        if not isinstance(values, dict) or len(values) > MAX_PARAMETERS:
-            _refuse(path, key, values, f"values by name, at most {MAX_PARAMETERS}")
-        for name, value in values.items():
-            if isinstance(value, dict) and key == "arguments":
-                _check_tensor(path, name, value.get("tensor"))
-            elif not (value is None or isinstance(value, bool | int | float | str)):
-                _refuse(path, name, value, "a number, a text or null")
-    if not isinstance(launch.get("problems"), list) or not _is_int(launch.get("count"), 1, 2**62):
-        _refuse(path, "count", launch.get("count"), "how often it was launched, and a list of problems")
-
-
-def _check_tensor(path: Path, name: str, tensor: Any) -> None:
-    if not isinstance(tensor, dict):
-        _refuse(path, name, tensor, "a tensor")
-    shape: Any = tensor.get("shape")
-    strides: Any = tensor.get("strides")
-    block: Any = tensor.get("block", [])
-    lists = all(isinstance(one, list) and all(_is_int(n, 0, MAX_SIDE) for n in one) for one in (shape, strides, block))
-    if not lists or len(shape) != len(strides) or len(shape) > MAX_AXES:
-        _refuse(path, f"{name}.shape", (shape, strides), f"a side and a stride for each of at most {MAX_AXES} axes")
-    if tensor.get("dtype") not in DTYPES:
-        _refuse(path, f"{name}.dtype", tensor.get("dtype"), f"one of {', '.join(TORCH_DTYPES.values())}")
-    if not isinstance(tensor.get("values", ""), str) or (math.prod(shape) > MAX_VALUES and "values" in tensor):
-        _refuse(path, f"{name}.values", "...", f"text, for at most {MAX_VALUES} items")
-
-
-def _is_int(value: Any, least: int, most: int) -> bool:
-    return type(value) is int and least <= value <= most
+    refuse = partial(_refuse, path)
+    check(launch, {"kernel": integer(0, n_kernels - 1), **LAUNCH}, "launches", refuse)
+    if not 1 <= len(launch["grid"]) <= 3:
+        refuse("grid", launch["grid"], "one to three integers")
+    if max(len(launch[key]) for key in ("arguments", "constexprs", "options")) > MAX_PARAMETERS:
+        refuse("arguments", "...", f"values by name, at most {MAX_PARAMETERS}")
+    for name, value in launch["arguments"].items():
+        check(value, {"tensor": TENSOR} if isinstance(value, dict) else SCALAR, name, refuse)
+        if isinstance(value, dict):
+            tensor = value["tensor"]
+            shape, strides = tensor["shape"], tensor["strides"]
+            if len(shape) != len(strides) or len(shape) > MAX_AXES:
+                rule = f"a side and a stride for each of at most {MAX_AXES} axes"
+                refuse(f"{name}.shape", (shape, strides), rule)
+            if "values" in tensor and math.prod(shape) > MAX_VALUES:
+                refuse(f"{name}.values", "...", f"text, for at most {MAX_VALUES} items")
 
 
 def _refuse(path: Path, key: str, value: Any, rule: str) -> NoReturn:
@@ -137,7 +133,7 @@ def _refuse(path: Path, key: str, value: Any, rule: str) -> NoReturn:
 def _chosen(path: Path, document: Mapping[str, Any], name: str | None) -> dict[str, Any]:
     launches: dict[str, dict[str, Any]] = {}
     for launch in document["launches"]:
-        kernel = document["kernels"][launch["kernel"]]["functions"][0]["name"]
+        kernel = document["kernels"][launch["kernel"]]["name"]
         numbered = (kernel if k == 1 else f"{kernel}.{k}" for k in itertools.count(1))
         launches[next(one for one in numbered if one not in launches)] = {**launch, "name": kernel}
     if name is None and len(launches) == 1:
@@ -153,10 +149,10 @@ def _chosen(path: Path, document: Mapping[str, Any], name: str | None) -> dict[s
 
 
 def _declaration(path: Path, document: Mapping[str, Any], launch: Mapping[str, Any]) -> KernelDeclaration:
-    flat = RecordedSource(document["kernels"][launch["kernel"]]["functions"])
-    source = _unpacked(flat.name, flat.text)
+    function, text = (document["kernels"][launch["kernel"]][key] for key in ("name", "source"))
+    source = _unpacked(function, text)
     try:
-        facts, axes = facts_of(read_source(source), flat.name), TileAxes(read_source(source), flat.name)
+        facts, axes = facts_of(read_source(source), function), TileAxes(read_source(source), function)
     except LanguageError as error:
         raise CaptureError(f"{path.name}: {launch['name']}: {error}", code="format") from None
     given = launch["arguments"]
@@ -196,7 +192,7 @@ def _declaration(path: Path, document: Mapping[str, Any], launch: Mapping[str, A
     gpu = str(machine.get("gpu", "a machine") if isinstance(machine, dict) else "a machine")[:80]
     has_tiles = axes.tiles(constants, launch["grid"]) is not None
     return KernelDeclaration(
-        f"{source}:{flat.name}",
+        f"{source}:{function}",
         sizes=sizes.defaults or {"calls": 1},
         arguments=arguments,
         constexprs=dict(launch["constexprs"]),
@@ -257,12 +253,7 @@ class Layout:
 
 
 class RecordedSizes:
-    """Mapping[str, int] of a recorded launch, and what depends on them.
-
-    Parameters
-    ----------
-    tensors : mapping of str to (shape, strides)
-    """
+    """Sizes of a recorded launch, and what depends on them; of ``tensors`` there are shapes and strides."""
 
     def __init__(
         self,
@@ -294,10 +285,10 @@ class RecordedSizes:
         """Size or product of two with a value."""
         for name, size in self.defaults.items():
             if size == value:
-                return lambda s, name=name: s[name]  # type: ignore[misc]
+                return itemgetter(name)
         for one, other in combinations(self.defaults, 2):
             if self.defaults[one] * self.defaults[other] == value:
-                return lambda s, one=one, other=other: s[one] * s[other]  # type: ignore[misc]
+                return _times(itemgetter(one), itemgetter(other))
         return None
 
     def _layout(self, shape: Sequence[int], strides: Sequence[int], is_fixed: bool) -> Layout:
@@ -323,7 +314,7 @@ class RecordedSizes:
             return _literal(value)
         strides = [one for layout in self.layouts.values() for one in layout.strides]
         lengths = [
-            _product(layout.sides[axis:]) for layout in self.layouts.values() for axis in range(len(layout.sides))
+            _times(*layout.sides[axis:]) for layout in self.layouts.values() for axis in range(len(layout.sides))
         ]
         return self._only(value, [strides, lengths]) or _literal(value)
 
@@ -331,9 +322,9 @@ class RecordedSizes:
         if side < 2:
             return _literal(side)
         counts: list[Expression] = [lambda s, q=q: q({**s, **self.values(s)}) or 0 for q in self._quotients]  # type: ignore[misc]
-        names = [_size(name) for name in self.defaults]
+        names: list[Expression] = [itemgetter(name) for name in self.defaults]
         pairs = [_times(one, other) for one, other in combinations(counts, 2)]
-        triples = [_times(_times(one, other), name) for one, other in combinations(counts, 2) for name in names]
+        triples = [_times(one, other, name) for one, other in combinations(counts, 2) for name in names]
         mixed = [_times(one, name) for one in counts for name in names]
         sides = [
             _times(one, other)
@@ -356,161 +347,54 @@ def _literal(value: int) -> Expression:
     return lambda s: value
 
 
-def _size(name: str) -> Expression:
-    return lambda s: s[name]
+def _times(*factors: Expression) -> Expression:
+    return lambda s: math.prod(one(s) for one in factors)
 
 
-def _times(one: Expression, other: Expression) -> Expression:
-    return lambda s: one(s) * other(s)
-
-
-def _product(factors: Sequence[Expression]) -> Expression:
-    def product(s: Mapping[str, int]) -> int:
-        found = 1
-        for factor in factors:
-            found *= factor(s)
-        return found
-
-    return product
-
-
-# Source of a recorded kernel as one file: its functions, and what the globals mean that they read.
+# Source of a recorded kernel: one file with imports of Triton, constants, and functions that Triton jits.
 
 MODULE = re.compile(r"math|triton(\.\w+)*")
 VALUE_CALLS = ("triton.language.constexpr", "float")
+JITS = ("triton.jit", "triton.constexpr_function")
 
 
-class RecordedSource:
-    """File made of a recording's functions, the kernel last."""
-
-    def __init__(self, functions: Sequence[Mapping[str, Any]]):
-        self._functions = functions
-        self._defined: dict[str, Any] = {"triton": "import triton"}  # what each name of the file means
-        self._written: list[str] = []
-        self.name = self._function(0, functions[0]["name"])
-        lines = [line for line in self._defined.values() if isinstance(line, str)]
-        head = sorted(lines, key=lambda line: (" = " in line, not line.startswith("import triton"), line))
-        self.text = "\n".join(head) + "".join(f"\n\n\n{one}" for one in self._written) + "\n"
-
-    def _bind(self, name: str, meaning: Any) -> str:
-        """Name that stands for something: the given one, with a number where that is taken."""
-        tried = (name if k == 1 else f"{name}_{k}" for k in itertools.count(1))
-        name = next(one for one in tried if self._defined.get(one, meaning) == meaning)
-        self._defined[name] = meaning
-        return name
-
-    def _function(self, place: int, wanted: str) -> str:
-        known = [name for name, meaning in self._defined.items() if meaning == place]
-        if known:
-            return known[0]
-        found = self._functions[place]
-        name = self._bind(wanted, place)
-        text = self._edited(found)
-        if name != found["name"]:
-            text = re.sub(rf"\bdef\s+{found['name']}\b", f"def {name}", text, count=1)
-        options = ", ".join(f"{key}={value!r}" for key, value in found["options"].items())
-        self._written.append(f"@triton.{found['kind']}{f'({options})' if options else ''}\n{text}")
-        return name
-
-    def _edited(self, found: Mapping[str, Any]) -> str:
-        function = ast.parse(found["text"]).body[0]
-        assert isinstance(function, ast.FunctionDef)
-        edits = [*_unannotated(function, found["reads"])]
-        dropped = {id(part) for node, _ in edits for part in ast.walk(node)}
-        todo: list[ast.AST] = [function]
-        while todo:
-            node = todo.pop()
-            if id(node) in dropped:
-                continue
-            chain = ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute) else ""
-            if chain in found["reads"]:
-                new = self._meaning(found["reads"][chain], chain.rpartition(".")[2])
-                edits += [(node, new)] if new != chain else []
-            else:
-                todo += ast.iter_child_nodes(node)
-        return _applied(found["text"], edits)
-
-    def _meaning(self, meaning: Mapping[str, Any], name: str) -> str:
-        """Name in the file for what a kernel calls ``name``."""
-        if "function" in meaning:
-            return self._function(meaning["function"], name)
-        if "value" in meaning:
-            return self._bind(name, f"{name} = {meaning['value']}")
-        # the device library that goes by the GPU that compiles, in place of the one of the GPU that recorded
-        module = re.sub(r"\.(cuda|hip)\.libdevice$", ".libdevice", meaning["module"])
-        own = meaning.get("name", "")
-        line = f"from {module} import {own}" if own else f"import {module}"
-        return self._bind(name, line + (f" as {name}" if name != (own or module) else ""))
-
-
-def check_functions(functions: Any, most_bytes: int) -> str:
-    """Reason why functions of a recording cannot be made a file; empty where they can."""
-    if not isinstance(functions, list) or not functions or not all(isinstance(one, dict) for one in functions):
-        return "a list of functions"
-    if sum(len(str(one.get("text"))) for one in functions) > most_bytes:
-        return f"functions of at most {most_bytes} bytes"
-    return next((wrong for one in functions if (wrong := _wrong(one, len(functions)))), "")
-
-
-def _wrong(function: Mapping[str, Any], n_functions: int) -> str:
+def check_source(name: str, text: str, most_bytes: int) -> str:
+    """Reason why a text is no source of a recorded kernel; empty where it is."""
+    if len(text) > most_bytes:
+        return f"text of at most {most_bytes} bytes"
     try:
-        body = ast.parse(function.get("text", 0)).body
-    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
-        return "functions that parse"
-    only, options, reads = body[0] if len(body) == 1 else None, function.get("options"), function.get("reads")
-    if not isinstance(only, ast.FunctionDef) or only.decorator_list or only.name != function.get("name"):
-        return "one function each, without decorators, and its name"
-    if function.get("kind") not in ("jit", "constexpr_function") or not isinstance(options, dict):
-        return "the kind of each function, and its options"
-    if not set(options) <= {"do_not_specialize", "noinline"}:
-        return "options do_not_specialize and noinline"
-    is_known = isinstance(reads, dict) and all(_is_meaning(value, n_functions) for value in reads.values())
-    return "" if is_known else "what each name means that a function reads"
+        body = ast.parse(text).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return "text that parses"
+    if not all(map(_may_stand, body)):
+        return "imports of triton and math, literals, and functions that triton jits"
+    return "" if name in [one.name for one in body if isinstance(one, ast.FunctionDef)] else "a function of its name"
 
 
-def _is_meaning(meaning: Any, n_functions: int) -> bool:
-    if not isinstance(meaning, dict):
-        return False
-    if "function" in meaning:
-        return type(meaning["function"]) is int and 0 <= meaning["function"] < n_functions
-    if "value" in meaning:
-        return isinstance(meaning["value"], str) and _is_value(meaning["value"])
-    name, module = meaning.get("name", "x"), meaning.get("module")
-    return isinstance(module, str) and MODULE.fullmatch(module) is not None and str(name).isidentifier()
+def _may_stand(stmt: ast.stmt) -> bool:
+    match stmt:
+        case ast.Import(names):
+            return all(MODULE.fullmatch(one.name) for one in names)
+        case ast.ImportFrom(str(module), _, 0):
+            return MODULE.fullmatch(module) is not None
+        case ast.Assign([ast.Name()], value):
+            return _is_value(value)
+        case ast.FunctionDef(decorator_list=[ast.Call(decorator, [], options)]):
+            named = all(one.arg in ("do_not_specialize", "noinline") and _is_value(one.value) for one in options)
+            return named and ast.unparse(decorator) in JITS
+        case ast.FunctionDef(decorator_list=[decorator]):
+            return ast.unparse(decorator) in JITS
+    return False
 
 
-def _is_value(text: str) -> bool:
-    """Whether a text is a literal, a type of the language, or a constexpr of one."""
+def _is_value(node: ast.expr) -> bool:
+    """Whether an expression is a literal, a type of the language, or a constexpr of one."""
+    while isinstance(node, ast.Call) and ast.unparse(node.func) in VALUE_CALLS and len(node.args) == 1:
+        node = node.args[0]
+    if re.fullmatch(r"triton\.language\.\w+", ast.unparse(node)):
+        return True
     try:
-        node = ast.parse(text, mode="eval").body
-        while isinstance(node, ast.Call) and ast.unparse(node.func) in VALUE_CALLS and len(node.args) == 1:
-            node = node.args[0]
-        if re.fullmatch(r"triton\.language\.\w+", ast.unparse(node)):
-            return True
         ast.literal_eval(node)
-    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+    except (ValueError, TypeError):
         return False
     return True
-
-
-def _unannotated(function: ast.FunctionDef, reads: Mapping[str, Any]) -> list[tuple[ast.AST, str]]:
-    """Parameters whose annotations name what is not in the recording, and what is left of each."""
-    found: list[tuple[ast.AST, str]] = []
-    roots = {chain.partition(".")[0] for chain in reads}
-    for one in ast.walk(function.args):
-        if isinstance(one, ast.arg) and one.annotation is not None:
-            names = {node.id for node in ast.walk(one.annotation) if isinstance(node, ast.Name)}
-            found += [(one, one.arg)] if names - roots else []
-    if function.returns is not None:
-        found.append((function.returns, "None"))
-    return found
-
-
-def _applied(text: str, edits: Sequence[tuple[Any, str]]) -> str:
-    """Text with nodes replaced; the count of its lines stays."""
-    lines = [line.encode() for line in text.splitlines()]
-    places = [(n.lineno, n.col_offset, n.end_lineno, n.end_col_offset, new) for n, new in edits]
-    for first, begin, last, end, new in sorted(places, reverse=True):
-        whole = lines[first - 1][:begin] + new.encode() + lines[last - 1][end:]
-        lines[first - 1 : last] = [whole, *[b""] * (last - first)]
-    return b"\n".join(lines).decode()

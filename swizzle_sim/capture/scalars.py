@@ -7,12 +7,7 @@ import functools
 import importlib
 from typing import Any
 
-METHODS = (
-    "to",
-    "cast",
-    "broadcast_to",
-    "expand_dims",
-)  # of a tensor, called on arguments, loop variables and sums of them
+METHODS = ("to", "cast", "broadcast_to", "expand_dims")  # of a tensor, called on arguments, loop variables and sums
 NAME = "_swizzle_sim_tensor"
 
 

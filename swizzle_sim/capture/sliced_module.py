@@ -20,7 +20,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from swizzle_sim.capture.stand_ins import DriverStandIn, StandIn, module_of, torch_for
+from swizzle_sim.capture.stand_ins import StandIn, driver_for, module_of, torch_for
 from swizzle_sim.triton_source.source_file import SourceFile, read_source
 from swizzle_sim.triton_source.top_level_slice import LAST, TopLevelSlice, reads_of, undefined
 from xcd_model.errors import CaptureError, LanguageError
@@ -90,21 +90,16 @@ class SlicedModule:
 
     def finds(self, stmt: ast.Import | ast.ImportFrom) -> bool:
         """Whether what a statement imports is there, rather than stood in for."""
-        for name, level in _modules_of(stmt):
-            if level or name.partition(".")[0] not in ("torch", *REAL):
-                place = self._place(name, level)
-                if place is None or module_file(place[0]) is None:
-                    return False
-        return True
+        places = [self._place(*one) for one in _modules_of(stmt)]
+        return all(place is not None and module_file(place[0]) is not None for place in places)
 
     def read_imports(self, stmt: ast.Import | ast.ImportFrom) -> None:
         """Read what a statement imports, though it did not run here: on another GPU it may."""
         for name, level in _modules_of(stmt):
-            if level or name.partition(".")[0] not in ("torch", *REAL):
-                other = self._import(name, fromlist=("",), level=level)
-                for one in stmt.names if isinstance(stmt, ast.ImportFrom) else ():
-                    with contextlib.suppress(AttributeError):
-                        getattr(other, one.name)
+            other = self._import(name, fromlist=("",), level=level)
+            for one in stmt.names if isinstance(stmt, ast.ImportFrom) else ():
+                with contextlib.suppress(AttributeError):
+                    getattr(other, one.name)
 
     def other_decorators(self, function: str) -> list[ast.expr]:
         """Decorators of a Triton function that were not run: autotuners, heuristics and whatever wraps them."""
@@ -287,10 +282,11 @@ class SlicedModule:
 
 
 def _modules_of(stmt: ast.Import | ast.ImportFrom) -> list[tuple[str, int]]:
-    """Names of the modules that a statement imports or imports from, each with its level."""
+    """Modules that a statement imports or imports from, each with its level, without torch and those of `REAL`."""
+    every = [(one.name, 0) for one in stmt.names]
     if isinstance(stmt, ast.ImportFrom):
-        return [(stmt.module or "", stmt.level)]
-    return [(one.name, 0) for one in stmt.names]
+        every = [(stmt.module or "", stmt.level)]
+    return [(name, level) for name, level in every if level or name.partition(".")[0] not in ("torch", *REAL)]
 
 
 def _has(module: ModuleType, name: str) -> bool:
@@ -332,7 +328,7 @@ def _set_driver(arch: str) -> None:
     compiler = importlib.import_module("triton.backends.compiler")
     runtime = importlib.import_module("triton.runtime.driver")
     os.environ.setdefault("GEMS_VENDOR", "amd")  # else flag-gems runs each vendor's tool that lists GPUs
-    runtime.driver.set_active(DriverStandIn(compiler.GPUTarget("hip", arch, 64)))
+    runtime.driver.set_active(driver_for(compiler.GPUTarget("hip", arch, 64)))
     amd = importlib.import_module("triton.backends").backends.get("amd")
     if amd is not None:  # asked by packages that define kernels only where there is a GPU
         amd.driver.is_active = staticmethod(lambda: True)

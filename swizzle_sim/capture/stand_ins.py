@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from types import ModuleType, SimpleNamespace
 from typing import Any, NoReturn
@@ -108,12 +109,7 @@ class DtypeStandIn(StandIn):
 
 
 class TensorStandIn:
-    """A tensor as heuristics look at it: type, shape, strides and size, no items.
-
-    Parameters
-    ----------
-    array : Array
-    """
+    """A tensor as heuristics look at it: type, shape, strides and size, no items."""
 
     is_cuda = True
 
@@ -133,10 +129,7 @@ class TensorStandIn:
 
     def numel(self) -> int:
         """Items."""
-        count = 1
-        for side in self.shape:
-            count *= side
-        return count
+        return math.prod(self.shape)
 
     def element_size(self) -> int:
         """Bytes of an item."""
@@ -186,31 +179,15 @@ def torch_for(arch: str) -> ModuleType:
     return module_of(StandIn("torch", known))
 
 
-class DriverStandIn:
-    """Triton's driver of a GPU that need not be there."""
-
-    def __init__(self, target: Any):
-        self._target = target
-        arch = target.arch
-        properties = {"max_shared_mem": LDS_BYTES[arch], "multiprocessor_count": COMPUTE_UNITS[arch], "warpSize": 64}
-        self.utils = SimpleNamespace(get_device_properties=lambda *_: dict(properties))
-
-    def get_current_target(self) -> Any:
-        """Backend, architecture and lanes of a wave."""
-        return self._target
-
-    def get_current_device(self) -> int:
-        """Return the first device."""
-        return 0
-
-    def get_active_torch_device(self) -> Any:
-        """Device of torch's."""
-        return SimpleNamespace(type="cuda", index=0)
-
-    def get_device_interface(self) -> Any:
-        """Module of torch's for the device."""
-        return torch_for(self._target.arch).cuda
-
-    def get_benchmarker(self) -> Any:
-        """Nothing is timed."""
-        return StandIn("triton.testing.do_bench")
+def driver_for(target: Any) -> SimpleNamespace:
+    """Triton's driver of a GPU that need not be there; nothing is timed on it."""
+    arch = target.arch
+    properties = {"max_shared_mem": LDS_BYTES[arch], "multiprocessor_count": COMPUTE_UNITS[arch], "warpSize": 64}
+    return SimpleNamespace(
+        utils=SimpleNamespace(get_device_properties=lambda *_: dict(properties)),
+        get_current_target=lambda: target,
+        get_current_device=lambda: 0,
+        get_active_torch_device=lambda: SimpleNamespace(type="cuda", index=0),
+        get_device_interface=lambda: torch_for(arch).cuda,
+        get_benchmarker=lambda: StandIn("triton.testing.do_bench"),
+    )

@@ -13,7 +13,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -187,19 +187,17 @@ def _arithmetic(found: Captured, stated: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def describe(request: Mapping[str, Any]) -> tuple[dict[str, Any], Mapping[str, Any]]:
-    """What a file declares, and the request with the autotuner's configuration, the first that compiles and fits.
-
-    Raises
-    ------
-    CaptureError, CompileError
-        As the declaration, or the last configuration, may.
-    """
-    with worker_reply({"verb": "describe", **request}) as (described, _):
-        pass
+    """What a file declares, and the request with the autotuner's configuration, the first that compiles and fits."""
+    described = _described(request)
     config = described["launch"].get("config", "")
     if not config or "config" in request or described["is_config_given"]:
         return described, request
     return _first_that_compiles(request, described["configs"])
+
+
+def _described(request: Mapping[str, Any]) -> dict[str, Any]:
+    with worker_reply({"verb": "describe", **request}) as (described, _):
+        return described
 
 
 def _first_that_compiles(request: Mapping[str, Any], places: Sequence[int]) -> tuple[dict[str, Any], Mapping[str, Any]]:
@@ -208,8 +206,7 @@ def _first_that_compiles(request: Mapping[str, Any], places: Sequence[int]) -> t
     for arch, fits in ((ARCHS[0], True), (ARCHS[0], False), *((one, False) for one in NVIDIA)):
         for place in places:
             request = {**request, "config": place}
-            with worker_reply({"verb": "describe", **request}) as (described, _):
-                pass
+            described = _described(request)
             try:
                 check_compiles(Launch.from_dict(described["launch"]), arch, fits=fits)
             except CompileError as error:
@@ -323,32 +320,23 @@ def other_grids(manifest: Mapping[str, Any]) -> list[tuple[Grid, SizesAt]]:
 
 def inputs_of(request: Mapping[str, Any] | None):
     """``make_inputs`` of what a file declares; raises `CaptureError` when called where there is no file."""
-
-    def make_inputs(seed: int) -> dict[str, np.ndarray]:
-        if request is None:
-            _no_file()
-        with (
-            worker_reply({"verb": "inputs", **request, "seed": seed}) as (_, folder),
-            np.load(folder / "made.npz") as made,
-        ):
-            return dict(made)
-
-    return make_inputs
+    return lambda seed: _made(request, {"verb": "inputs", "seed": seed})
 
 
 def _reference_of(request: Mapping[str, Any] | None):
-    def reference(inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        if request is None:
-            _no_file()
-        given = {"given": {name: np.asarray(value) for name, value in inputs.items()}}
-        with worker_reply({"verb": "reference", **request}, given) as (_, folder), np.load(folder / "made.npz") as made:
-            return dict(made)
-
-    return reference
+    return lambda inputs: _made(
+        request, {"verb": "reference"}, {"given": {name: np.asarray(value) for name, value in inputs.items()}}
+    )
 
 
-def _no_file() -> NoReturn:
-    raise CaptureError("a trace file holds no inputs and no reference: use the kernel's Python file", code="trace-file")
+def _made(request: Mapping[str, Any] | None, asked: dict[str, Any], given: Any = None) -> dict[str, np.ndarray]:
+    """Arrays that a declaration makes, by parameter."""
+    if request is None:
+        raise CaptureError(
+            "a trace file holds no inputs and no reference: use the kernel's Python file", code="trace-file"
+        )
+    with worker_reply({**request, **asked}, given) as (_, folder), np.load(folder / "made.npz") as made:
+        return dict(made)
 
 
 def cache_folder() -> Path:

@@ -197,17 +197,11 @@ def item_bytes(dtype: Any) -> int:
 
 
 class Fork(BaseException):
-    """Workgroups do not agree; passes through the kernel and through Triton, which both catch ``Exception``.
-
-    Parameters
-    ----------
-    parts : list of (n_part,) int64
-        Positions of the workgroups that agree with each other, in the run that ends.
-    """
+    """Workgroups do not agree; passes through the kernel and through Triton, which both catch ``Exception``."""
 
     def __init__(self, parts: list[np.ndarray]):
         super().__init__("workgroups part here")
-        self.parts = parts
+        self.parts = parts  # positions, (n_part,) int64, of those that agree with each other in the run that ends
 
 
 def agree(column) -> int:

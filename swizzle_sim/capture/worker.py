@@ -1,4 +1,4 @@
-"""The process that imports Triton and runs users' files; forked from one that has called `preload`.
+"""The process that imports Triton and runs users' files: `swizzle_sim.capture.process.TritonWorker`.
 
 Reads folders from stdin, as JSON lines. Of each it reads ``request.json``, writes ``reply.json`` and arrays there,
 reports progress as JSON lines on stdout, and at last whether it is spent: no longer as a new process would be. What
@@ -24,7 +24,7 @@ from swizzle_sim.capture.declare import KernelDeclaration
 from swizzle_sim.capture.follow import follow
 from swizzle_sim.capture.interpret import interpret_all
 from swizzle_sim.capture.kernel_file import forget_files, line_of, load_file, own_files
-from swizzle_sim.capture.language import Language, load_parts
+from swizzle_sim.capture.language import Language
 from swizzle_sim.capture.loaded_kernel import LoadedKernel
 from swizzle_sim.capture.memory import AddressSpace, real_items
 from swizzle_sim.capture.recording import recorded_declaration
@@ -34,11 +34,6 @@ from xcd_model.errors import CaptureError, SwizzleSimError, UnknownName
 
 EVERY_S = 0.2  # between two reports
 MAX_GRIDS = 24  # other grids for the check over a lattice
-
-
-def preload() -> None:
-    """Import Triton, for all processes that are forked."""
-    load_parts()
 
 
 def main() -> None:
@@ -57,9 +52,13 @@ def main() -> None:
 def _answer(folder: Path, say: Any) -> bool:
     """Answer the request in a folder; whether the process is spent."""
     request = json.loads((folder / "request.json").read_text(encoding="utf-8"))
-    spent = request["verb"] == "capture"  # which patches Triton's language
+    verb = request["verb"]
+    spent = verb == "capture"  # which patches Triton's language
     try:
-        reply = VERBS[request["verb"]](request, folder, say)
+        if spent:
+            reply = _capture(request, folder, say)
+        else:
+            reply = VERBS[verb](request) if verb in VERBS else _save_made(request, folder)
     except SwizzleSimError as error:
         reply = {"error": {"code": error.code, "message": str(error)}}
     except MemoryError:
@@ -74,8 +73,7 @@ def _answer(folder: Path, say: Any) -> bool:
 
 
 def _capture(request: dict[str, Any], folder: Path, say: Any) -> dict[str, Any]:
-    parts = load_parts()
-    language = Language(parts)
+    language = Language()
     items = []
     for i, described in enumerate(request["launches"]):
         launch = Launch.from_dict(described)
@@ -83,7 +81,7 @@ def _capture(request: dict[str, Any], folder: Path, say: Any) -> dict[str, Any]:
             items.append(_capture_one(language, launch, request, folder, i, _reporter(say, launch.function)))
         except SwizzleSimError as error:
             items.append({"error": {"code": error.code, "message": str(error)}})
-    return {"items": items, "triton": parts.version, "dependencies": own_files()}
+    return {"items": items, "triton": language.version, "dependencies": own_files()}
 
 
 def _capture_one(language: Language, launch: Launch, request, folder: Path, i: int, on_progress) -> dict[str, Any]:
@@ -205,29 +203,20 @@ def _other_grids(
     return list(found.values())[:MAX_GRIDS]
 
 
-def save_inputs(request: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Write the arrays that the declaration makes to ``made.npz``."""
+def _save_made(request: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Write the arrays that the declaration makes, or what its reference gives for ``given.npz``, to ``made.npz``."""
     path = Path(request["path"])
     kernel = declared(path, request["name"])
-    _save(folder, path, kernel, lambda: kernel.at(**kernel.sizes_at(request["sizes"])).make_inputs(request["seed"]))
-    return {}
-
-
-def save_reference(request: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Write what the declaration's reference gives for ``given.npz`` to ``made.npz``."""
-    path = Path(request["path"])
-    kernel = declared(path, request["name"])
-    if kernel.reference is None:
+    reference = kernel.reference if request["verb"] == "reference" else None
+    if request["verb"] == "reference" and reference is None:
         raise CaptureError(f"{path.name}: {kernel.name} declares no reference", code="declaration")
-    reference = kernel.reference
-    with np.load(folder / "given.npz") as arrays:
-        _save(folder, path, kernel, lambda: reference(dict(arrays)))
-    return {}
-
-
-def _save(folder: Path, path: Path, kernel: KernelDeclaration, make: Any) -> None:
     try:
-        arrays = {name: np.asarray(value) for name, value in make().items()}
+        if reference is not None:
+            with np.load(folder / "given.npz") as given:
+                made = reference(dict(given))
+        else:
+            made = kernel.at(**kernel.sizes_at(request["sizes"])).make_inputs(request["seed"])
+        arrays = {name: np.asarray(value) for name, value in made.items()}
     except MemoryError:
         raise
     except Exception as error:
@@ -235,12 +224,7 @@ def _save(folder: Path, path: Path, kernel: KernelDeclaration, make: Any) -> Non
             f"{line_of(error, path)}: {kernel.name}: {type(error).__name__}: {error}", code="declaration"
         ) from error
     np.savez(folder / "made.npz", **arrays)  # type: ignore[arg-type]
+    return {}
 
 
-VERBS: dict[str, Callable[[dict[str, Any], Path, Any], dict[str, Any]]] = {
-    "capture": _capture,
-    "configurations": lambda request, folder, say: configurations(request),
-    "describe": lambda request, folder, say: describe(request),
-    "inputs": lambda request, folder, say: save_inputs(request, folder),
-    "reference": lambda request, folder, say: save_reference(request, folder),
-}
+VERBS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {"configurations": configurations, "describe": describe}

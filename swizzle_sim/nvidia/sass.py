@@ -236,13 +236,7 @@ def _instructions(sass: str) -> list[tuple[str, str, str]]:
 
 
 def wavefronts(code: Iterable[tuple[str, str, bool]]) -> list[int | None]:
-    """Wavefronts of each access to shared memory.
-
-    Parameters
-    ----------
-    code : iterable of (str, str, bool)
-        Name, operands, and whether a predicate may skip it, of each instruction.
-    """
+    """Wavefronts of each access to shared memory, of names, operands, and whether a predicate may skip them."""
     known: dict[str, Values | None] = {}
     found: list[int | None] = []
     for name, operands, skipped in code:

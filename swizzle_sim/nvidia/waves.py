@@ -150,15 +150,7 @@ def step_of(loop: Sequence[Controlled], waves: int, workgroups: int, loads: int)
 def ahead_of(loop: Sequence[Controlled], waves: int) -> float:
     """Cycles from when the copies of a step are there until the next arrive without a gap, with nothing else on the SM.
 
-    Parameters
-    ----------
-    loop, waves
-        See `step_of`.
-
-    Returns
-    -------
-    float
-        0 where no copies go out, none are waited for, or waves wait for them apart from each other.
+    0 where no copies go out, none are waited for, or waves wait for them apart from each other.
     """
     ops = [_op(one) for one in loop]
     copied = [op.copied for op in ops if op.copied is not None]

@@ -1,7 +1,5 @@
 """Runs a kernel and its rewritten form in Triton's interpreter and compares them; a process of its own.
 
-Its imports are done before it is forked, with TRITON_INTERPRET=1: `swizzle_sim.capture.forked`.
-
 Both run on the same memory, so that not only outputs but the addresses each program touches can be compared: program
 ``p`` of the rewritten kernel must do exactly what program ``order[p]`` of the original does.
 """
@@ -18,17 +16,15 @@ from triton.runtime import interpreter
 from triton.runtime.interpreter import InterpretedFunction, interpreter_builder
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from swizzle_sim.capture.device_library import give_data_results
+from swizzle_sim.capture.device_library import bfloat16_bits, give_data_results
 from swizzle_sim.capture.kernel_file import constant, load_function
+from swizzle_sim.capture.memory import KINDS
 from swizzle_sim.capture.patched_once import patch_once_a_launch
 from swizzle_sim.capture.scalars import give_aggregates_methods, give_scalars_methods
+from swizzle_sim.capture.stand_ins import TORCH_DTYPES
 from swizzle_sim.capture.values import source_line
 
 GUARD_ITEMS = 64  # before and after a tensor, where no program may store
-STORED_AS = {"bf16": "uint16", "fp8e4": "uint8", "fp8e5": "uint8", "fp16": "float16", "fp32": "float32"}
-STORED_AS |= {"fp64": "float64", "fp8e4b8": "uint8", "fp8e5b16": "uint8"}
-TORCH_NAMES = {"bf16": "bfloat16", "fp8e4": "float8_e4m3fn", "fp8e5": "float8_e5m2"}
-TORCH_NAMES |= {"fp8e4b8": "float8_e4m3fnuz", "fp8e5b16": "float8_e5m2fnuz"}
 POISONS = (0xFF, 0xA5)  # the first is a NaN in every floating-point type
 _TOUCHING = ("create_masked_load", "create_masked_store", "create_atomic_rmw", "create_atomic_cas")
 
@@ -97,9 +93,9 @@ class Tensor:
     """
 
     def __init__(self, dtype: str, shape: tuple[int, ...], strides: tuple[int, ...], n_items: int):
-        stored = np.dtype(STORED_AS.get(dtype, dtype))
+        stored = np.dtype(KINDS.get(dtype, dtype))
         self.memory = np.zeros(n_items + 2 * GUARD_ITEMS, stored)  # untouched pages cost nothing
-        self.dtype = Dtype(f"torch.{TORCH_NAMES.get(dtype, stored.name)}")
+        self.dtype = Dtype(f"torch.{TORCH_DTYPES[dtype]}")
         self.shape, self.strides = shape, strides
         item = stored.itemsize
         self.values = np.lib.stride_tricks.as_strided(self.memory[GUARD_ITEMS:], shape, [s * item for s in strides])
@@ -113,8 +109,7 @@ class Tensor:
         if values.dtype.itemsize == self.values.dtype.itemsize and self.values.dtype.kind == "u":
             values = values.view(self.values.dtype)
         elif self.dtype == "torch.bfloat16":
-            bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
-            values = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+            values = bfloat16_bits(values)
         self.values[...] = values.reshape(self.shape)
 
     def data_ptr(self) -> int:

@@ -1,7 +1,4 @@
-"""Compiles the spellings of one swizzle in one kernel and keeps the cheapest; a process of its own.
-
-Its imports are done before it is forked: `swizzle_sim.capture.forked`.
-"""
+"""Compiles the spellings of one swizzle in one kernel and keeps the cheapest; a process of its own."""
 
 from __future__ import annotations
 

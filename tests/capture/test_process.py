@@ -3,19 +3,21 @@
 import os
 import shutil
 import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from swizzle_sim.capture.capture import capture
-from swizzle_sim.capture.forked import TAIL
-from swizzle_sim.capture.process import shared_worker
+from swizzle_sim.capture.process import TAIL, environment, run_worker, shared_worker
 from swizzle_sim.capture.workload import workload
 from swizzle_sim.rewrite.small_sizes import small_workloads
 from tests.capture.same_trace import needs_triton
 from tests.capture.started import started as started  # noqa: PLC0414  (a fixture)
-from xcd_model.errors import SwizzleSimError
+from xcd_model.errors import CompileError, SwizzleSimError
 
 pytestmark = needs_triton
 MATMUL = Path(__file__).parent / "kernels" / "matmul.py"
@@ -150,3 +152,76 @@ def test_what_stops_us_kills_the_worker(started, odd):
             capture(odd.launch, on_progress=stop)
         assert [worker.returncode for worker in started] == [-9]
         assert odd.at({"n": 3}).grid.num_pids == 3
+
+
+ODD_WORKER = "tests.capture.odd_worker"
+
+
+def asked(timeout_s=60, **request):
+    return run_worker(ODD_WORKER, request, interpret=True, timeout_s=timeout_s)
+
+
+def test_a_worker_has_our_folder_and_path_and_the_users_files_hide_no_import(tmp_path, monkeypatch):
+    for name in ("triton", "numpy"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("raise ValueError")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "mine"))
+    monkeypatch.setenv("OF_NOW", "2")
+    seen = asked()
+    assert str(tmp_path) not in seen["triton"]
+    assert seen["folder"] == seen["path"][0] == str(tmp_path)
+    assert str(tmp_path / "mine") in seen["path"][:3]
+    assert (seen["environment"]["OF_NOW"], seen["environment"]["TRITON_INTERPRET"]) == ("2", "1")
+    assert (seen["stdin"], seen["int"], seen["words"]) == ("", True, True)
+
+
+@pytest.mark.parametrize("request_", [{"status": 7}, {"signal": signal.SIGSEGV}, {"signal": signal.SIGKILL}])
+def test_what_a_worker_ends_with_is_said(request_):
+    status = request_.get("status") or -request_["signal"]
+    with pytest.raises(CompileError, match=rf"ended with status {status}:\n[\s\S]*last words"):
+        asked(**request_)
+
+
+def test_a_request_is_answered_stopped_or_said_to_have_failed():
+    with pytest.raises(CompileError, match=r"stopped after 0\.01 s without an answer"):
+        asked(timeout_s=0.01, sleep_s=60)
+    with pytest.raises(CompileError, match=r"ended with status 1:\n[\s\S]*KeyError: 'requests'"):
+        run_worker("swizzle_sim.capture.occupancy_worker", {}, interpret=False, timeout_s=60)
+    with pytest.raises(CompileError, match=r"ended with status 1:\n[\s\S]*ModuleNotFoundError.*no_such_worker"):
+        run_worker("tests.no_such_worker", {}, interpret=False, timeout_s=60)
+
+
+PARENT = """
+import os, signal, subprocess, sys, time
+from tests.capture.test_process import asked
+start = subprocess.Popen
+def told(args, **more):
+    worker = start(args, **more)
+    print(worker.pid, flush=True)
+    time.sleep(float(sys.argv[2]))
+    os.kill(os.getpid(), int(sys.argv[1]))
+    return worker
+subprocess.Popen = told
+asked(sleep_s=600)
+"""
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("after_s", [0, 2])
+def test_nothing_is_left_of_a_process_that_ends(end, after_s):
+    command = [sys.executable, "-c", PARENT, str(int(end)), str(after_s)]
+    done = subprocess.run(command, env=environment(interpret=True), capture_output=True, check=False)
+    assert done.returncode == -end
+    until = time.monotonic() + 60
+    while _is_running(int(done.stdout)):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def _is_running(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

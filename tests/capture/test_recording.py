@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from swizzle_sim.capture.recording import RecordedSizes, RecordedSource, check_functions, read_recording
+from swizzle_sim.capture.recording import RecordedSizes, check_source, read_recording
 from swizzle_sim.capture.user_kernel import capture_file, request_of
 from swizzle_sim.workload.kernels import declared_name, file_of, is_user_kernel
 from tests.capture.uncompiled import uncompiled  # noqa: F401
@@ -57,10 +57,10 @@ def test_tensors_keep_layout_storage_and_integers(recorded):
 
 
 def test_the_source_stands_alone(recorded):
-    flat = RecordedSource(read_recording(recorded[0])["kernels"][0]["functions"])
-    assert flat.text.startswith("import triton\nimport triton.language as tl\n")
-    assert "Tensor" not in flat.text, "an annotation that is not Triton's is dropped"
-    compile(flat.text, "flat", "exec")
+    text = read_recording(recorded[0])["kernels"][0]["source"]
+    assert text.startswith("import triton\nimport triton.language as tl\n")
+    assert "Tensor" not in text, "an annotation that is not Triton's is dropped"
+    compile(text, "flat", "exec")
 
 
 def test_a_recording_is_captured_with_its_index(recorded, uncompiled):  # noqa: F811
@@ -98,11 +98,15 @@ BAD = {
     "an unknown type": (("launches", 0, "arguments", "a", "tensor", "dtype"), "float7"),
     "a list as an argument": (("launches", 0, "arguments", "M"), [1]),
     "no count": (("launches", 0, "count"), 0),
-    "two functions in one": (("kernels", 0, "functions", 0, "text"), "def matmul(): pass\nimport os"),
-    "a decorator": (("kernels", 0, "functions", 0, "text"), "@print\ndef matmul(): pass"),
-    "a value that runs": (("kernels", 0, "functions", 0, "reads"), {"X": {"value": "print()"}}),
-    "a module of others": (("kernels", 0, "functions", 0, "reads"), {"X": {"module": "os"}}),
-    "a function that is not there": (("kernels", 0, "functions", 0, "reads"), {"X": {"function": 9}}),
+    "a source of lists": (("kernels", 0, "source"), ["def matmul(): pass"]),
+    "another statement": (("kernels", 0, "source"), "def matmul(): pass\nprint()"),
+    "a decorator": (("kernels", 0, "source"), "@print\ndef matmul(): pass"),
+    "no decorator": (("kernels", 0, "source"), "def matmul(): pass"),
+    "an option that runs": (("kernels", 0, "source"), "@triton.jit(noinline=print())\ndef matmul(): pass"),
+    "a value that runs": (("kernels", 0, "source"), "X = print()\n@triton.jit\ndef matmul(): pass"),
+    "a module of others": (("kernels", 0, "source"), "import os\n@triton.jit\ndef matmul(): pass"),
+    "a name of a module of others": (("kernels", 0, "source"), "from os import path\n@triton.jit\ndef matmul(): pass"),
+    "a function that is not there": (("kernels", 0, "name"), "other"),
 }
 
 
@@ -139,10 +143,10 @@ def test_values_that_unpack_to_more_are_refused(recorded, tmp_path):
         capture_file(request_of(f"{path}:matmul", {}))
 
 
-def test_functions_are_checked_before_anything_is_made_of_them():
-    assert check_functions([{"text": "def f(:"}], 100) == "functions that parse"
-    assert check_functions([{"text": "x" * 200}], 100) == "functions of at most 100 bytes"
-    assert check_functions("def f(): pass", 100) == "a list of functions"
+def test_a_source_is_checked_before_anything_is_made_of_it():
+    assert check_source("f", "def f(:", 100) == "text that parses"
+    assert check_source("f", "x" * 200, 100) == "text of at most 100 bytes"
+    assert check_source("f", "from math import pi\nX = float('inf')\n@triton.jit\ndef f(): pass", 100) == ""
 
 
 def test_sides_strides_and_grid_follow_the_sizes():
