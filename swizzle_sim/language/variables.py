@@ -15,7 +15,6 @@ from swizzle_sim.language.ir import (
     For,
     Form,
     If,
-    Int,
     Stmt,
     names_in,
     names_read,
@@ -124,28 +123,3 @@ def live_inside(loop: For, live_after: Collection[str]) -> set[str]:
 def assigned(body: Iterable[Stmt]) -> set[str]:
     """Names that a block assigns at any depth, without loop variables."""
     return {stmt.target for stmt in statements(body) if isinstance(stmt, Assign)}
-
-
-def with_initial_values(body: tuple[Stmt, ...], live: Collection[str], alive: set[str]) -> tuple[Stmt, ...]:
-    """Put ``x = 0`` before each loop that is the first to assign an ``x`` read after it.
-
-    Triton carries a variable through a loop only if it exists before. The parser has made sure that the loop runs,
-    so the zero is never read.
-    """
-    done: list[Stmt] = []
-    for stmt, after in zip(body, live_after_each(body, live), strict=False):
-        if isinstance(stmt, Assign):
-            alive.add(stmt.target)
-            done.append(stmt)
-        elif isinstance(stmt, If):
-            then, other = set(alive), set(alive)
-            blocks = with_initial_values(stmt.body, after, then), with_initial_values(stmt.orelse, after, other)
-            alive |= then & other
-            done.append(If(stmt.condition, *blocks, stmt.line))
-        else:
-            missing = sorted((assigned(stmt.body) & after) - alive)
-            done.extend(Assign(name, Int(0), stmt.line) for name in missing)
-            alive |= set(missing)
-            inside = with_initial_values(stmt.body, live_inside(stmt, after), alive | {stmt.var})
-            done.append(For(stmt.var, stmt.start, stmt.stop, stmt.step, inside, stmt.line))
-    return tuple(done)
