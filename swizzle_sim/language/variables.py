@@ -26,7 +26,7 @@ from xcd_model.errors import LanguageError
 
 _AXIS_CALL = re.compile(r"(program_id|num_programs)\(([0-2])\)")
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-_XCDS = ("num_xcds", "NUM_XCDS")
+XCDS = ("num_xcds", "NUMXCDS")
 
 
 def arguments(form: Form) -> tuple[str, ...]:
@@ -36,7 +36,7 @@ def arguments(form: Form) -> tuple[str, ...]:
     """
 
     def place(name: str) -> tuple[int, str]:
-        groups = (name in COORDINATES, name in COUNTS and name not in _XCDS, name not in _XCDS)
+        groups = (name in COORDINATES, name in COUNTS and name not in XCDS, name not in XCDS)
         return groups.index(True) if any(groups) else len(groups), name
 
     return tuple(sorted(form.inputs, key=place))
