@@ -36,6 +36,11 @@ class SwizzleSimError(Exception):
 
     code = "error"
 
+    def __init__(self, *words: Any, code: str = ""):
+        super().__init__(*words)
+        if code:
+            self.code = code
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (type(self), self.args, vars(self))  # pickled as it is: raised in one process, read in another
 
@@ -114,11 +119,11 @@ class LanguageError(SwizzleSimError):
 
     code = "language"
 
-    def __init__(self, message, *, filename="<candidate>", line=0, column=0, source_line="", code="language"):
+    def __init__(self, message, *, filename="<candidate>", line=0, column=0, source_line="", code=""):
         place = f"{filename}:{line}:{column}: " if line else f"{filename}: "
         caret = f"\n    {source_line}\n    {' ' * (column - 1)}^" if line and source_line else ""
-        super().__init__(f"{place}{message}{caret}")
-        self.message, self.filename, self.line, self.column, self.code = message, filename, line, column, code
+        super().__init__(f"{place}{message}{caret}", code=code)
+        self.message, self.filename, self.line, self.column = message, filename, line, column
 
     def placed(self, filename: str, text: str) -> LanguageError:
         """Same error with the file named and the line shown, where it was found after parsing."""
@@ -161,29 +166,17 @@ class ModelError(SwizzleSimError):
 
     code = "model"
 
-    def __init__(self, message: str, *, code: str = "model"):
-        super().__init__(message)
-        self.code = code
-
 
 class SearchError(SwizzleSimError):
     """A space has nothing in it, or a search or sweep cannot be run as asked."""
 
     code = "search"
 
-    def __init__(self, message: str, *, code: str = "search"):
-        super().__init__(message)
-        self.code = code
-
 
 class CaptureError(SwizzleSimError):
     """A Triton kernel cannot be captured, or a trace file cannot be read; names the argument or the source line."""
 
     code = "capture"
-
-    def __init__(self, message: str, *, code: str = "capture"):
-        super().__init__(message)
-        self.code = code
 
 
 class CompileError(SwizzleSimError):
@@ -207,10 +200,6 @@ class HardwareError(SwizzleSimError):
     """A bundle, a profiler's file or a result cannot be made, read or taken; names both sides of what differs."""
 
     code = "hardware"
-
-    def __init__(self, message: str, *, code: str = "hardware"):
-        super().__init__(message)
-        self.code = code
 
 
 class OptionError(SwizzleSimError):

@@ -23,8 +23,9 @@ def drawn(s: Sizes) -> tuple[np.ndarray, np.ndarray]:
     return length.astype(np.int32), pages.astype(np.int32)
 
 
-def access(s, build, pid, q, k, v, part, lse, length, table) -> None:
+def access(s, build, pid, q, k, v, *rest) -> None:
     """Length, Q; of each page of the split its place in the table, K, V; partial output and weight."""
+    part, lse, length, table = rest
     batch, head, split = pid
     pages = s.pages[batch]
     share = cdiv(pages, s.SPLITS)

@@ -23,8 +23,9 @@ SHAPES = (
 )
 
 
-def access(s, build, pid, x, w1, h, w2, y, done, counter) -> None:
+def access(s, build, pid, *tensors) -> None:
     """A tile of H reads X and W1, stores H and a flag; one of Y polls once, reads H, W2, stores Y."""
+    x, w1, h, w2, y, done, _ = tensors
     at, pid_n = (place[:, None] for place in pid)
     makes_h, row = pid_n < s.first, at * s.BLOCK_M
     col = np.where(makes_h, pid_n, pid_n - s.first) * s.BLOCK_N

@@ -43,8 +43,9 @@ def expert(s) -> np.ndarray:
     return np.pad(blocks, (0, s.tiles - blocks.size)).astype(np.int32)
 
 
-def access(s, build, pid, a, b, c, bound, slot, expert) -> None:
+def access(s, build, pid, a, b, c, *tables) -> None:
     """The bound; of a valid block slots, expert, per K step A's rows and B's panel, then C's rows."""
+    bound, slot, expert = tables
     (tile, pid_n), inner = pid, np.arange(0, s.K, s.BLOCK_K)
     valid = (tile < s.valid).astype(np.int64)
     build.step(build.read_box(bound, at=(0,), size=(1,)))

@@ -7,7 +7,7 @@ warns about mixed operators, so bit operations and mixed ``*``, ``//``, ``%`` ar
 from __future__ import annotations
 
 import keyword
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from swizzle_sim.language.ir import (
@@ -33,9 +33,10 @@ from swizzle_sim.language.variables import (
     assigned,
     check_function_name,
     is_axis_call,
+    live_after_each,
+    live_inside,
     respelled,
     used,
-    with_initial_values,
 )
 
 _SUMS = ("+", "-")
@@ -132,44 +133,79 @@ class Dialect:
         return f"({self.cond(node)})" if inside else self.cond(node)
 
 
+class Writer:
+    """Statements in Python's layout. A language that needs a variable before it is first assigned declares it there."""
+
+    opening, chained, otherwise, end = "if {}:", "elif {}:", "else:", ""
+    nothing: tuple[str, ...] = ("pass",)  # a block without statements
+
+    def __init__(self, dialect: Dialect):
+        self.dialect = dialect
+
+    def block(self, body: tuple[Stmt, ...], live: Collection[str], alive: set[str], indent: str) -> list[str]:
+        """Lines of a block; ``live`` are names read after it, ``alive`` those that exist (it adds its own)."""
+        lines = [] if body else [indent + line for line in self.nothing]
+        for stmt, after in zip(body, live_after_each(body, live), strict=False):
+            if isinstance(stmt, Assign):
+                lines.append(indent + self.assign(stmt, after, alive))
+                alive.add(stmt.target)
+                continue
+            missing = sorted((assigned((stmt,)) & after) - alive)  # what it makes and this block reads later
+            lines += [indent + line for line in self.declare(stmt, missing, alive)] if missing else []
+            lines += (
+                self._if(stmt, after, alive, indent) if isinstance(stmt, If) else self._for(stmt, after, alive, indent)
+            )
+            alive |= set(missing)
+        return lines
+
+    def declare(self, stmt: If | For, missing: list[str], alive: set[str]) -> list[str]:
+        """Lines before a statement that is the first to assign some variables read after it."""
+        return []
+
+    def assign(self, stmt: Assign, after: set[str], alive: set[str]) -> str:
+        """Line of an assignment."""
+        return f"{self.dialect.name(stmt.target)} = {self.dialect.expr(stmt.value)}"
+
+    def loop(self, stmt: For) -> list[str]:
+        """Lines that open a loop."""
+        first = [] if stmt.start == Int(0) and stmt.step == 1 else [self.dialect.expr(stmt.start)]
+        bounds = [*first, self.dialect.expr(stmt.stop), *([str(stmt.step)] if stmt.step != 1 else [])]
+        return [f"for {self.dialect.name(stmt.var)} in range({', '.join(bounds)}):"]
+
+    def _if(self, stmt: If, after: set[str], alive: set[str], indent: str) -> list[str]:
+        def inside(body: tuple[Stmt, ...]) -> list[str]:
+            return self.block(body, after, set(alive), indent + INDENT)
+
+        lines = [indent + self.opening.format(self.dialect.cond(stmt.condition)), *inside(stmt.body)]
+        while len(stmt.orelse) == 1 and isinstance(stmt.orelse[0], If):
+            stmt = stmt.orelse[0]
+            lines += [indent + self.chained.format(self.dialect.cond(stmt.condition)), *inside(stmt.body)]
+        if stmt.orelse:
+            lines += [indent + self.otherwise, *inside(stmt.orelse)]
+        return [*lines, indent + self.end] if self.end else lines
+
+    def _for(self, stmt: For, after: set[str], alive: set[str], indent: str) -> list[str]:
+        lines = [indent + line for line in self.loop(stmt)]
+        lines += self.block(stmt.body, live_inside(stmt, after), alive | {stmt.var}, indent + INDENT)
+        return [*lines, indent + self.end] if self.end else lines
+
+
+class _Triton(Writer):
+    """Triton carries a variable through a loop only if it exists before: as the loop runs, its value is never read."""
+
+    def declare(self, stmt: If | For, missing: list[str], alive: set[str]) -> list[str]:
+        if isinstance(stmt, If):
+            return []
+        alive |= set(missing)
+        return [f"{self.dialect.name(one)} = 0" for one in missing]
+
+
 def emit_text(form: Form) -> str:
     """Text of a candidate in canonical layout, without comments: ``parse_form(emit_text(form)) == form``."""
     calls = {name: f"tl.{name}" for name in form.inputs if name.endswith(")")}
     functions = {"min": "min", "max": "max", "cdiv": "tl.cdiv"}
     dialect = Dialect(calls=functions, select="{then} if {condition} else {other}", names=calls)
-    return "\n".join(python_lines(form.body, dialect)) + "\n"
-
-
-def python_lines(body: tuple[Stmt, ...], dialect: Dialect, indent: str = "") -> list[str]:
-    """Lines of a block of statements in Python's layout."""
-    if not body:
-        return [f"{indent}pass"]
-    return [line for stmt in body for line in _statement(stmt, dialect, indent)]
-
-
-def _statement(stmt: Stmt, dialect: Dialect, indent: str) -> list[str]:
-    match stmt:
-        case Assign(target, value):
-            return [f"{indent}{dialect.name(target)} = {dialect.expr(value)}"]
-        case If():
-            return _if(stmt, dialect, indent, "if")
-        case For(var, start, stop, step, body):
-            first = [] if start == Int(0) and step == 1 else [dialect.expr(start)]
-            bounds = ", ".join([*first, dialect.expr(stop), *([str(step)] if step != 1 else [])])
-            head = f"{indent}for {dialect.name(var)} in range({bounds}):"
-            return [head, *python_lines(body, dialect, indent + INDENT)]
-    raise TypeError(f"no statement of the language: {stmt!r}")
-
-
-def _if(stmt: If, dialect: Dialect, indent: str, word: str) -> list[str]:
-    lines = [f"{indent}{word} {dialect.cond(stmt.condition)}:", *python_lines(stmt.body, dialect, indent + INDENT)]
-    match stmt.orelse:
-        case ():
-            return lines
-        case (If() as chained,):
-            return lines + _if(chained, dialect, indent, "elif")
-        case _:
-            return [*lines, f"{indent}else:", *python_lines(stmt.orelse, dialect, indent + INDENT)]
+    return "\n".join(Writer(dialect).block(form.body, form.results, set(), "")) + "\n"
 
 
 def emit_triton(form: Form, name: str = "swizzle") -> str:
@@ -199,7 +235,6 @@ def emit_triton(form: Form, name: str = "swizzle") -> str:
     dialect = Dialect(
         calls=_TRITON_CALLS, select="tl.where({condition}, {then}, {other})", select_is_call=True, names=spelled
     )
-    body = with_initial_values(form.body, form.results, set(form.inputs))
     results = ", ".join(dialect.name(one) for one in form.results)
     return "\n".join(
         [
@@ -211,7 +246,7 @@ def emit_triton(form: Form, name: str = "swizzle") -> str:
             "@triton.jit",
             f"def {name}({', '.join(typed)}):",
             *_tensors(form, dialect),
-            *python_lines(body, dialect, INDENT),
+            *_Triton(dialect).block(form.body, form.results, set(form.inputs), INDENT),
             f"{INDENT}return {results}",
             "",
         ]

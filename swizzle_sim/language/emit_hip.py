@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import replace
 
-from swizzle_sim.language.emit import INDENT, Dialect
-from swizzle_sim.language.ir import Assign, Compare, For, Form, If, Name, Stmt, names_read
+from swizzle_sim.language.emit import INDENT, Dialect, Writer
+from swizzle_sim.language.ir import Assign, Compare, For, Form, If, Name, names_read
 from swizzle_sim.language.variables import (
     arguments,
     assigned,
     check_function_name,
-    live_after_each,
-    live_inside,
     respelled,
     used,
 )
@@ -82,7 +79,7 @@ def emit_hip(form: Form, name: str = "swizzle", *, cluster: int = 1) -> str:
     check_function_name(name, _TAKEN)
     reserved = {one for one in used(form) if one[:1] == "_" and one[1:2].isupper()}
     spelled = respelled(form, {*_TAKEN, *reserved, name, f"{name}_tile"})
-    writer = _Writer(replace(_DIALECT, names=spelled), {*used(form), *spelled.values()})
+    writer = _Cpp(replace(_DIALECT, names=spelled), {*used(form), *spelled.values()})
     results = [writer.dialect.name(one) for one in form.results]
     single = len(results) == 1
     taken = [writer.dialect.name(one) for one in arguments(form)]
@@ -106,64 +103,34 @@ def emit_hip(form: Form, name: str = "swizzle", *, cluster: int = 1) -> str:
     )
 
 
-class _Writer:
-    """Writes statements; declares each variable as late as C++ allows."""
+class _Cpp(Writer):
+    """Declares each variable as late as C++ allows; ``names`` are those in use."""
+
+    opening, chained, otherwise, end = "if ({}) {{", "}} else if ({}) {{", "} else {", "}"
+    nothing = ()
 
     def __init__(self, dialect: Dialect, names: set[str]):
-        self.dialect = dialect
+        super().__init__(dialect)
         self._names = names
 
-    def block(self, body: tuple[Stmt, ...], live: Collection[str], alive: set[str], indent: str) -> list[str]:
-        """Lines of a block; ``live`` are names read after it, ``alive`` those declared (it adds its own)."""
-        lines = []
-        for stmt, after in zip(body, live_after_each(body, live), strict=False):
-            if isinstance(stmt, Assign):
-                lines.append(indent + self._assign(stmt, after, alive))
-                continue
-            # What an inner block assigns and this block reads later must be declared here.
-            missing = sorted((assigned((stmt,)) & after) - alive)
-            if missing:
-                lines.append(f"{indent}int {', '.join(f'{self.dialect.name(one)} = 0' for one in missing)};")
-                alive |= set(missing)
-            lines += (
-                self._if(stmt, after, alive, indent) if isinstance(stmt, If) else self._for(stmt, after, alive, indent)
-            )
-        return lines
+    def declare(self, stmt: If | For, missing: list[str], alive: set[str]) -> list[str]:
+        alive |= set(missing)
+        return [f"int {', '.join(f'{self.dialect.name(one)} = 0' for one in missing)};"]
 
-    def _assign(self, stmt: Assign, after: set[str], alive: set[str]) -> str:
-        kind = ""
-        if stmt.target not in alive:
-            kind = "int " if stmt.target in after else "[[maybe_unused]] int "
-            alive.add(stmt.target)
-        return f"{kind}{self.dialect.name(stmt.target)} = {self.dialect.expr(stmt.value)};"
+    def assign(self, stmt: Assign, after: set[str], alive: set[str]) -> str:
+        kind = "" if stmt.target in alive else "int " if stmt.target in after else "[[maybe_unused]] int "
+        return f"{kind}{super().assign(stmt, after, alive)};"
 
-    def _if(self, stmt: If, after: set[str], alive: set[str], indent: str) -> list[str]:
-        inner = indent + INDENT
-        lines = [f"{indent}if ({self.dialect.cond(stmt.condition)}) {{"]
-        lines += self.block(stmt.body, after, set(alive), inner)
-        match stmt.orelse:
-            case ():
-                return [*lines, f"{indent}}}"]
-            case (If() as chained,):
-                first, *rest = self._if(chained, after, alive, indent)
-                return [*lines, f"{indent}}} else {first.lstrip()}", *rest]
-        return [*lines, f"{indent}}} else {{", *self.block(stmt.orelse, after, set(alive), inner), f"{indent}}}"]
-
-    def _for(self, stmt: For, after: set[str], alive: set[str], indent: str) -> list[str]:
+    def loop(self, stmt: For) -> list[str]:
         var, stop, lines = self.dialect.name(stmt.var), stmt.stop, []
         if {stmt.var, *assigned(stmt.body)} & set(names_read(stop)):
             # range() reads its bounds once, a C++ loop in every iteration
-            fresh = self._fresh(f"{var}_stop")
-            lines.append(f"{indent}const int {fresh} = {self.dialect.expr(stop)};")
+            fresh = f"{var}_stop"
+            while fresh in self._names:
+                fresh += "_"
+            self._names.add(fresh)
+            lines.append(f"const int {fresh} = {self.dialect.expr(stop)};")
             stop = Name(fresh)
         more = self.dialect.cond(Compare("<", Name(stmt.var), stop))
         step = f"++{var}" if stmt.step == 1 else f"{var} += {stmt.step}"
-        lines.append(f"{indent}for (int {var} = {self.dialect.expr(stmt.start)}; {more}; {step}) {{")
-        lines += self.block(stmt.body, live_inside(stmt, after), alive | {stmt.var}, indent + INDENT)
-        return [*lines, f"{indent}}}"]
-
-    def _fresh(self, name: str) -> str:
-        while name in self._names:
-            name += "_"
-        self._names.add(name)
-        return name
+        return [*lines, f"for (int {var} = {self.dialect.expr(stmt.start)}; {more}; {step}) {{"]

@@ -31,18 +31,11 @@ from swizzle_sim.language.ir import (
     Stmt,
     Unary,
 )
+from swizzle_sim.language.lower import ON_ARRAYS
 from swizzle_sim.language.rules import INT32_MAX, INT32_MIN
 from swizzle_sim.language.variables import assigned, live_after_each, live_before, live_inside
 
 Values = np.ndarray | None  # of an expression for every workgroup; None where nobody knows
-_INTEGERS = {
-    "+": np.add, "-": np.subtract, "*": np.multiply, "//": np.floor_divide, "%": np.remainder, "min": np.minimum,
-    "max": np.maximum, "<<": np.left_shift, ">>": np.right_shift, "&": np.bitwise_and, "|": np.bitwise_or,
-    "^": np.bitwise_xor,
-}  # fmt: skip
-_COMPARISONS = {
-    "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal, "==": np.equal, "!=": np.not_equal,
-}  # fmt: skip
 
 
 def folded(form: Form, grid: Grid, num_xcds: int, sizes: Mapping[str, int]) -> Form:
@@ -144,13 +137,12 @@ class _Folder:
     def _value(self, op: str, a: np.ndarray, b: np.ndarray) -> Values:
         """Values of an operation; None where a workgroup that comes by has none."""
         if op in ("<<", ">>"):
-            return _INTEGERS[op](a, np.clip(b, 0, 31)) if self._all((b >= 0) & (b < 32)) else None
-        if op not in ("//", "%", "cdiv"):
-            return _INTEGERS[op](a, b)
-        if not self._all(b != 0):
-            return None
-        b = np.where(b == 0, 1, b)  # of workgroups that do not come by
-        return -(-a // b) if op == "cdiv" else _INTEGERS[op](a, b)
+            return ON_ARRAYS[op](a, np.clip(b, 0, 31)) if self._all((b >= 0) & (b < 32)) else None
+        if op in ("//", "%", "cdiv"):
+            if not self._all(b != 0):
+                return None
+            b = np.where(b == 0, 1, b)  # of workgroups that do not come by
+        return ON_ARRAYS[op](a, b)
 
     def _fitting(self, values: Values) -> Values:
         """Values of 32 bits; None where one that is needed has more, which the language refuses."""
@@ -163,7 +155,7 @@ class _Folder:
         match node:
             case Compare(op, left, right):
                 (first, a), (second, b) = self.integer(left), self.integer(right)
-                return Compare(op, first, second), None if a is None or b is None else _COMPARISONS[op](a, b)
+                return Compare(op, first, second), None if a is None or b is None else ON_ARRAYS[op](a, b)
             case Connect(op, left, right):
                 (one, a), (other, b) = self.condition(left), self.condition(right)
                 if a is None or b is None:

@@ -15,11 +15,10 @@ from functools import cached_property
 from typing import Any, NoReturn
 
 from swizzle_sim.language.ir import AXES, GRID_NAMES
-from swizzle_sim.language.rules import INT32_MAX, INT32_MIN
+from swizzle_sim.language.rules import INT32_MAX, INT32_MIN, RESULT_GROUPS
 from xcd_model.errors import LanguageError, SizeError
 
 MAX_WORKGROUPS = 2**31 - 1  # a program id is a signed 32-bit integer on the device
-_GROUPS = (("pid",), ("pid_m", "pid_n"), ("pid_x", "pid_y", "pid_z"), AXES)  # coordinates of one logical tile
 _OF_TILES = ("pid_m", "pid_n", "num_pid_m", "num_pid_n")
 
 
@@ -81,10 +80,7 @@ class Grid:
     @property
     def num_pids(self) -> int:
         """Workgroups in the whole grid."""
-        total = 1
-        for side in self.launch:
-            total *= side
-        return total
+        return math.prod(self.launch)
 
     @property
     def shape(self) -> tuple[int, int] | None:
@@ -199,7 +195,7 @@ def result_digits(results: tuple[str, ...], grid: Grid, line: int = 0) -> tuple[
     for name in results:
         if name not in digits:
             _refuse(name, grid, digits, {}, line)
-    group = next(group for group in _GROUPS if results[0] in group)
+    group = next(group for group in RESULT_GROUPS if results[0] in group)
     others = [name for name in group if name in digits and name not in results]
     return {name: digits[name] for name in results}, {name: digits[name] for name in others}
 

@@ -9,7 +9,6 @@ as loading the compiler does; from then on they run one by one, and large ones t
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -17,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from swizzle_sim.language.grid import Digit
+from swizzle_sim.language.lower import ON_ARRAYS, OPCODES
 from swizzle_sim.language.rules import INT32_MAX, INT32_MIN, MAX_STEPS_PER_PID
 
 # What a block may lose to compiled code, in steps of that, of which an instruction here takes as long as CALL.
@@ -186,27 +186,21 @@ def _encoded(
     return ids, first
 
 
-_PLAIN: dict[int, Any] = {
-    3: operator.add, 4: operator.sub, 5: operator.mul, 10: operator.and_, 11: operator.or_, 12: operator.xor,
-    13: np.minimum, 14: np.maximum,
-}  # fmt: skip
-_SHIFT: dict[int, Any] = {8: operator.lshift, 9: operator.rshift}
-_COMPARE: dict[int, Any] = {15: operator.lt, 16: operator.le, 17: operator.eq, 18: operator.ne}
+_DIVISIONS, _SHIFTS = ((OPCODES.index(one), OPCODES.index(other)) for one, other in (("//", "%"), ("<<", ">>")))
+_OF_TWO = {number: ON_ARRAYS[name] for number, name in enumerate(OPCODES) if name in ON_ARRAYS}
 
 
-def _apply(op: int, a: Lanes, b: Lanes, c: Lanes) -> Lanes | None:  # noqa: PLR0911 - one a kind of instruction
+def _apply(op: int, a: Lanes, b: Lanes, c: Lanes) -> Lanes | None:
     """One instruction, as `swizzle_sim.language.lower.OPCODES` counts them; None if one of them has a fault."""
     if op == 2:
         return a
-    if op in _PLAIN:
-        return _lanes(_PLAIN[op](a.value, b.value))
-    if op in _COMPARE:
-        found = _COMPARE[op](a.value, b.value)
-        return _lanes(found.astype(np.int64) if isinstance(found, np.ndarray) else found)
-    if op in _SHIFT:
-        return _lanes(_SHIFT[op](a.value, b.value)) if b.low >= 0 and b.high <= 31 else None
-    if op in (6, 7):
+    if op in _DIVISIONS:
         return _divide(op, a, b)
+    if op in _OF_TWO:
+        if op in _SHIFTS and not 0 <= b.low <= b.high <= 31:
+            return None
+        found = _OF_TWO[op](a.value, b.value)  # a comparison's are truths
+        return _lanes(found.astype(np.int64, copy=False) if isinstance(found, np.ndarray) else found)
     if isinstance(a.value, np.ndarray):
         return _lanes(np.where(a.value != 0, b.value, c.value))
     return b if a.value else c
@@ -223,4 +217,4 @@ def _divide(op: int, a: Lanes, b: Lanes) -> Lanes | None:
         differ = (remainder != 0) & ((a.value < 0) != (b.value < 0))
         if np.any(differ) or np.any(quotient > INT32_MAX):
             return None
-    return _lanes(quotient if op == 6 else remainder)
+    return _lanes(quotient if op == _DIVISIONS[0] else remainder)

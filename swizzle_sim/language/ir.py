@@ -221,7 +221,7 @@ def names_read(node: Expr | Cond) -> Iterator[str]:
         yield from names_read(part)
 
 
-_OPERATIONS: dict[str, Callable[[int, int], int]] = {
+OPERATIONS: dict[str, Callable[[int, int], int]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
@@ -262,6 +262,6 @@ def evaluate(node: Expr | Cond, values: Mapping[str, int]) -> int:
             return -evaluate(operand, values)
         case Select(condition, then, other):
             return evaluate(then if evaluate(condition, values) else other, values)
-        case Binary(op, left, right) | Compare(op, left, right) | Connect(op, left, right) if op in _OPERATIONS:
-            return _OPERATIONS[op](evaluate(left, values), evaluate(right, values))
+        case Binary(op, left, right) | Compare(op, left, right) | Connect(op, left, right) if op in OPERATIONS:
+            return OPERATIONS[op](evaluate(left, values), evaluate(right, values))
     raise LanguageError(f"a condition has no {node!r}", filename="<condition>", code="node")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from swizzle_sim.language.ir import (
+    OPERATIONS,
     Assign,
     Binary,
     Compare,
@@ -31,6 +35,12 @@ from swizzle_sim.language.ir import (
 _FIRST = ("jump", "jump-if-zero", "move", "+", "-", "*", "//", "%", "<<", ">>", "&", "|", "^", "min", "max")
 OPCODES = (*_FIRST, "<", "<=", "==", "!=", "select")
 _NUMBER = {name: number for number, name in enumerate(OPCODES)}
+ON_ARRAYS: dict[str, Callable[[Any, Any], Any]] = OPERATIONS | {
+    "min": np.minimum,
+    "max": np.maximum,
+    "<<": operator.lshift,
+    ">>": operator.rshift,
+}
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,6 @@ from swizzle_sim.language.ir import (
     For,
     Form,
     If,
-    Int,
     Stmt,
     names_in,
     names_read,
@@ -27,7 +26,7 @@ from xcd_model.errors import LanguageError
 
 _AXIS_CALL = re.compile(r"(program_id|num_programs)\(([0-2])\)")
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-_XCDS = ("num_xcds", "NUM_XCDS")
+XCDS = ("num_xcds", "NUMXCDS")
 
 
 def arguments(form: Form) -> tuple[str, ...]:
@@ -37,7 +36,7 @@ def arguments(form: Form) -> tuple[str, ...]:
     """
 
     def place(name: str) -> tuple[int, str]:
-        groups = (name in COORDINATES, name in COUNTS and name not in _XCDS, name not in _XCDS)
+        groups = (name in COORDINATES, name in COUNTS and name not in XCDS, name not in XCDS)
         return groups.index(True) if any(groups) else len(groups), name
 
     return tuple(sorted(form.inputs, key=place))
@@ -124,28 +123,3 @@ def live_inside(loop: For, live_after: Collection[str]) -> set[str]:
 def assigned(body: Iterable[Stmt]) -> set[str]:
     """Names that a block assigns at any depth, without loop variables."""
     return {stmt.target for stmt in statements(body) if isinstance(stmt, Assign)}
-
-
-def with_initial_values(body: tuple[Stmt, ...], live: Collection[str], alive: set[str]) -> tuple[Stmt, ...]:
-    """Put ``x = 0`` before each loop that is the first to assign an ``x`` read after it.
-
-    Triton carries a variable through a loop only if it exists before. The parser has made sure that the loop runs,
-    so the zero is never read.
-    """
-    done: list[Stmt] = []
-    for stmt, after in zip(body, live_after_each(body, live), strict=False):
-        if isinstance(stmt, Assign):
-            alive.add(stmt.target)
-            done.append(stmt)
-        elif isinstance(stmt, If):
-            then, other = set(alive), set(alive)
-            blocks = with_initial_values(stmt.body, after, then), with_initial_values(stmt.orelse, after, other)
-            alive |= then & other
-            done.append(If(stmt.condition, *blocks, stmt.line))
-        else:
-            missing = sorted((assigned(stmt.body) & after) - alive)
-            done.extend(Assign(name, Int(0), stmt.line) for name in missing)
-            alive |= set(missing)
-            inside = with_initial_values(stmt.body, live_inside(stmt, after), alive | {stmt.var})
-            done.append(For(stmt.var, stmt.start, stmt.stop, stmt.step, inside, stmt.line))
-    return tuple(done)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -145,25 +146,21 @@ def run_side_by_side(rewritten: Rewritten, launches: Iterable[Sampled], seed: in
     )
 
 
-class on_path:
+@contextlib.contextmanager
+def on_path(launch: Launch) -> Iterator[None]:
     """While inside, workers can import the modules of the folder of a file that is run whole.
 
     One that is sliced finds them itself; its folder may hold a ``copy.py`` that would hide the standard library's.
     """
-
-    def __init__(self, launch: Launch):
-        self.folder = "" if launch.sliced_for else str(Path(launch.path).resolve().parent)
-        self.before = os.environ.get("PYTHONPATH")
-
-    def __enter__(self) -> None:
-        if self.folder:
-            os.environ["PYTHONPATH"] = os.pathsep.join([self.folder, *filter(None, [self.before])])
-
-    def __exit__(self, *_exc) -> None:
-        if self.before is None:
-            os.environ.pop("PYTHONPATH", None)
-        else:
-            os.environ["PYTHONPATH"] = self.before
+    before = os.environ.get("PYTHONPATH")
+    if not launch.sliced_for:
+        folder = str(Path(launch.path).resolve().parent)
+        os.environ["PYTHONPATH"] = os.pathsep.join([folder, *filter(None, [before])])
+    try:
+        yield
+    finally:
+        os.environ.pop("PYTHONPATH", None)
+        os.environ |= {"PYTHONPATH": before} if before is not None else {}
 
 
 def relaunched(rewritten: Rewritten, launch: Launch, path: Path) -> Launch:

@@ -15,8 +15,9 @@ from swizzle_sim.language.lattice import unconditional
 from swizzle_sim.language.lower import compile_form
 from swizzle_sim.language.parse import parse_condition
 from swizzle_sim.language.swizzle import Swizzle, verify
+from swizzle_sim.language.variables import XCDS
 from swizzle_sim.language.verdict import NOWHERE, THIS_GRID_ONLY, UNNAMED, Verdict
-from swizzle_sim.rewrite.normal import HANDED, XCDS, at_launch, normal_form
+from swizzle_sim.rewrite.normal import HANDED, at_launch, normal_form
 from xcd_model.errors import NotBijective, RewriteError
 
 # `Emission`: how a swizzle is spelled in a kernel, in a form for every size or folded to a launch.

@@ -9,11 +9,11 @@ from pathlib import Path
 from swizzle_sim.capture.workload import Workload
 from swizzle_sim.language.grid import Grid
 from swizzle_sim.language.swizzle import Swizzle
-from swizzle_sim.language.variables import arguments
+from swizzle_sim.language.variables import XCDS, arguments
 from swizzle_sim.rewrite.guard import GENERAL, Emission, Guarded, guarded
 from swizzle_sim.rewrite.helper import Helper, Spelling, helper_lines, spelling_of
 from swizzle_sim.rewrite.imported_helpers import with_own_helpers
-from swizzle_sim.rewrite.normal import XCDS, axes_of, reads_of
+from swizzle_sim.rewrite.normal import axes_of, reads_of
 from swizzle_sim.rewrite.persistent import TileLoop, tile_loops
 from swizzle_sim.rewrite.place import place_coordinates, place_in_loops, place_in_program
 from swizzle_sim.rewrite.rewritten import Rewritten

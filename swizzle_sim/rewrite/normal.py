@@ -8,6 +8,7 @@ counts that a kernel can know. What is added is built of the closed language's o
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial, reduce
 
 from swizzle_sim.language.grid import Grid
 from swizzle_sim.language.ir import (
@@ -26,9 +27,8 @@ from swizzle_sim.language.ir import (
     Stmt,
     names_read,
 )
-from swizzle_sim.language.variables import assigned, live_before, used
+from swizzle_sim.language.variables import XCDS, assigned, live_before, used
 
-XCDS = ("num_xcds", "NUM_XCDS")
 HANDED = ("pid_m", "pid_n")
 
 
@@ -189,10 +189,7 @@ def _sum(left: Expr, right: Expr) -> Expr:
 
 
 def _product(*parts: Expr) -> Expr:
-    first, *rest = parts
-    for part in rest:
-        first = Binary("*", first, part)
-    return first
+    return reduce(partial(Binary, "*"), parts)
 
 
 def reads_of(forms: Iterable[str]) -> list[str]:

@@ -22,8 +22,7 @@ if importlib.util.find_spec("hypothesis") is None:
 from hypothesis import HealthCheck, Verbosity, assume, given, settings
 from hypothesis import strategies as st
 
-from swizzle_sim.language.families import FAMILIES, family
-from swizzle_sim.language.families.placement import Family
+from swizzle_sim.language.families import FAMILIES, Family, family
 from swizzle_sim.language.grid import Grid
 from swizzle_sim.language.swizzle import Swizzle
 from swizzle_sim.language.verdict import EVERY_GRID_TRIED, REFUTED, UNNAMED

@@ -16,8 +16,9 @@ import numpy as np
 from triton.runtime import interpreter
 
 from swizzle_sim.capture.patched_once import patch_once_a_launch
+from swizzle_sim.rewrite.check_worker import Tensor
 from swizzle_sim.workload.kernels import kernel
-from tests.suite.run_triton import Tensor, jitted
+from tests.suite.run_triton import jitted
 
 BUILDER = interpreter.interpreter_builder
 
@@ -76,9 +77,10 @@ def run(sizes, expression, seed, folder):
     path = folder / f"ordered_{seed}.py"  # sources are kept by name
     text = launch.path.read_text().replace("pid_m = tile //", f"own = {expression}\n        pid_m = own //")
     path.write_text(text.replace("pid_n = tile %", "pid_n = own %"))
-    tensors = {name: Tensor(values.reshape(-1).copy()) for name, values in launch.make_inputs(0).items()}
-    tensors["done_ptr"].array[:] = 0
-    tensors["y_ptr"] = Tensor(np.full(sizes["M"] * sizes["N"], np.nan, np.float16))
+    tensors = {name: Tensor(one.dtype, one.shape, one.item_strides, one.n_items) for name, one in launch.arrays.items()}
+    for name, values in launch.make_inputs(0).items():
+        tensors[name].put(values)
+    tensors["done_ptr"].values[:], tensors["y_ptr"].values[:] = 0, np.nan
     given = {name: interpreter._implicit_cvt(tensors.get(name, value)) for name, value in launch.arguments.items()}
     turns, body = Turns(launch.grid[0], seed), jitted(dataclasses.replace(launch, path=path))
     function, load, claim = body.rewrite(), BUILDER.create_masked_load, BUILDER.create_atomic_rmw
@@ -110,7 +112,7 @@ def run(sizes, expression, seed, folder):
         BUILDER.create_masked_load, BUILDER.create_atomic_rmw = load, claim
     if turns.failed:
         raise turns.failed
-    return {"stuck": True} if turns.stuck else {"y": tensors["y_ptr"].array.reshape(sizes["M"], sizes["N"])}
+    return {"stuck": True} if turns.stuck else {"y": tensors["y_ptr"].values}
 
 
 def main(folder):

@@ -14,48 +14,10 @@ from triton.runtime import interpreter
 from triton.runtime.interpreter import interpreter_builder
 
 from swizzle_sim.capture.patched_once import patch_once_a_launch
+from swizzle_sim.rewrite.check_worker import GUARD_ITEMS, Tensor
 from swizzle_sim.workload.kernels import kernel
-from swizzle_sim.workload.launch import Array
 
-GUARD = 64  # items before and after a tensor that no workgroup may store to
 SENTINEL = {"f": np.nan, "i": -99}
-
-
-class Tensor:
-    """As much of a torch tensor, over a flat numpy array, as Triton's interpreter asks for."""
-
-    def __init__(self, array, offset=0):
-        self.array, self.offset, self.dtype = array, offset, f"torch.{array.dtype.name}"
-
-    def data_ptr(self):
-        return self.array.ctypes.data + self.offset * self.array.itemsize
-
-    def untyped_storage(self):
-        return self
-
-    def cpu(self):
-        return Tensor(self.array.copy())
-
-    def copy_(self, other):
-        self.array[...] = other.array
-
-    def storage_offset(self):
-        return self.offset
-
-    def element_size(self):
-        return self.array.itemsize
-
-    def size(self):
-        return self.array.shape
-
-    def stride(self):
-        return (1,)
-
-    def new_empty(self, size, device=None):
-        return Tensor(np.empty(size, self.array.dtype))
-
-    def set_(self, storage, offset, size, stride):
-        self.array, self.offset = storage.array, offset
 
 
 def jitted(launch):
@@ -81,26 +43,26 @@ def run(name, sizes, order, launches, out):
     launch = kernel(name, **sizes).launch
     inputs, buffers = launch.make_inputs(0), {}
     for argument, array in launch.arrays.items():
-        dtype = np.dtype(array.dtype.replace("fp", "float"))
-        buffers[argument] = np.full(2 * GUARD + array.n_items, SENTINEL[dtype.kind], dtype)
+        buffers[argument] = tensor = Tensor(array.dtype, array.shape, array.item_strides, array.n_items)
+        tensor.memory[:] = SENTINEL[tensor.memory.dtype.kind]
         if argument in inputs:
-            buffers[argument][GUARD:-GUARD] = inputs[argument].reshape(-1)
-    before = {argument: buffer.copy() for argument, buffer in buffers.items()}
-    arguments = [Tensor(buffers[a], GUARD) if isinstance(v, Array) else v for a, v in launch.arguments.items()]
+            tensor.put(inputs[argument])
+    before = {argument: tensor.memory.copy() for argument, tensor in buffers.items()}
+    arguments = [buffers.get(argument, value) for argument, value in launch.arguments.items()]
     if order is not None:
         interpreter_builder.set_grid_idx = swizzled(launch.grid, order)
     for _ in range(launches):
         jitted(launch)[launch.grid](*arguments, **launch.constexprs)
     vars(interpreter_builder).pop("set_grid_idx", None)
     for argument, array in launch.arrays.items():
-        changed = buffers[argument].view(np.uint8) != before[argument].view(np.uint8)
-        outside = changed.reshape(buffers[argument].size, -1).any(axis=1)
-        if outside[:GUARD].any() or outside[-GUARD:].any() or (array.role == "in" and changed.any()):
+        changed = buffers[argument].memory.view(np.uint8) != before[argument].view(np.uint8)
+        outside = changed.reshape(before[argument].size, -1).any(axis=1)
+        if outside[:GUARD_ITEMS].any() or outside[-GUARD_ITEMS:].any() or (array.role == "in" and changed.any()):
             sys.exit(f"{name} {sizes}: stored where it must not, around or in {argument}")
     np.savez(
         out,
         **{
-            argument.removesuffix("_ptr"): buffers[argument][GUARD:-GUARD].reshape(array.shape)
+            argument.removesuffix("_ptr"): buffers[argument].values
             for argument, array in launch.arrays.items()
             if array.role != "in"
         },

@@ -14,50 +14,14 @@ from pathlib import Path
 import numpy as np
 
 
-class Buffer:
-    """As much of a torch tensor as Triton's interpreter asks for, over a numpy array."""
-
-    dtype = "numpy.int32"
-
-    def __init__(self, array):
-        self.array = array
-
-    def data_ptr(self):
-        return self.array.ctypes.data
-
-    def untyped_storage(self):
-        return self
-
-    def cpu(self):
-        return self
-
-    def new_empty(self, *_, **__):
-        return Buffer(self.array)
-
-    def set_(self, *_):
-        return self
-
-    def copy_(self, _):
-        return self
-
-    def storage_offset(self):
-        return 0
-
-    def size(self):
-        return self.array.shape
-
-    def stride(self):
-        return (1,)
-
-    def element_size(self):
-        return 4
-
-
 def interpret(kernel, case):
-    table = np.array(case["table"], np.int32)
-    out = np.full((len(table), case["n_results"]), -1, np.int32)
-    kernel[tuple(case["grid"])](Buffer(table), Buffer(out), XCDS=8)
-    return out.tolist()
+    from swizzle_sim.rewrite.check_worker import Tensor
+
+    given = np.array(case["table"], np.int32)
+    table, out = (Tensor("int32", (len(given), n), (n, 1), len(given) * n) for n in (given.shape[1], case["n_results"]))
+    table.put(given)
+    kernel[tuple(case["grid"])](table, out, XCDS=8)
+    return out.values.tolist()
 
 
 def compile_for_mi300x(kernel, _):

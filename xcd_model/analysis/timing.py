@@ -121,20 +121,16 @@ def compute_fs(
     Source: attention with one workgroup an SM keeps an H200's matrix unit busy for 48 % of the time and issues
     instructions for 46 %, decision 0022; with two to four workgroups an SM the two add up as well, decision 0022.
     """
-    _check_dtype(gpu, dtype)
-    matrix_fs = flops_per_instruction / (gpu.sustained_tflops(dtype) * 1e12 / gpu.cus) * 1e15
-    lanes = (gpu.limits.lanes_per_simd or math.inf) * gpu.limits.simds_per_cu
-    vector_fs = vector_ops_per_instruction / (lanes * gpu.sustained_clock_mhz) * 1e9
-    overlap = workgroups_per_cu > 1 and gpu.limits.matrix_beside_vector is not False
-    return round(max(matrix_fs, vector_fs) if overlap else matrix_fs + vector_fs)
-
-
-def _check_dtype(gpu: Gpu, dtype: str) -> None:
     if dtype not in gpu.peak_tflops:
         raise ReplayError(
             f"{gpu.name} has no peak rate for {dtype}; it has {', '.join(sorted(gpu.peak_tflops))}; "
             f"add peak_tflops.{dtype} to its description"
         )
+    matrix_fs = flops_per_instruction / (gpu.sustained_tflops(dtype) * 1e12 / gpu.cus) * 1e15
+    lanes = (gpu.limits.lanes_per_simd or math.inf) * gpu.limits.simds_per_cu
+    vector_fs = vector_ops_per_instruction / (lanes * gpu.sustained_clock_mhz) * 1e9
+    overlap = workgroups_per_cu > 1 and gpu.limits.matrix_beside_vector is not False
+    return round(max(matrix_fs, vector_fs) if overlap else matrix_fs + vector_fs)
 
 
 def _windows(per_bin: np.ndarray, bins: int) -> np.ndarray:
@@ -172,20 +168,14 @@ def roofline(traffic: Traffic, gpu: Gpu, issue: IssueModel) -> Time:
     counts = _windows(traffic.timeline, bins)
     cycles_per_us = gpu.clock_mhz
     per_cu = _windows(_busiest_cu(traffic, gpu.cus_per_xcd), bins)
-    fill, piece = traffic.fetch_bytes, traffic.write_request_bytes
-    l2_bytes = counts[:, :, READ_REQUESTS] * gpu.l2.read_request_bytes + counts[:, :, WRITE_REQUESTS] * piece
-    fabric_bytes = counts[:, :, READ_MISSES] * fill + counts[:, :, WRITEBACKS] * piece
-    mall_bytes = counts[:, :, MALL_REQUESTS].sum(axis=1) * fill + counts[:, :, WRITEBACKS].sum(axis=1) * piece
-    fills = counts[:, :, READ_MISSES].sum(axis=1) - counts[:, :, MALL_HITS].sum(axis=1)
-    hbm_bytes = fills * fill + counts[:, :, WRITEBACKS].sum(axis=1) * piece
+    moved = _moved(counts, traffic, gpu)
+    mall_gbps = (gpu.mall and gpu.mall.bandwidth_gbps) or math.inf
     needed = {
         "compute": (per_cu * issue.compute_fs).max(axis=1) / 1e9,
-        "l2": (l2_bytes / (gpu.l2.read_bytes_per_cycle * cycles_per_us)).max(axis=1),
-        "fabric": (fabric_bytes / (gpu.fabric_bytes_per_cycle * cycles_per_us)).max(axis=1),
-        "mall": mall_bytes / (gpu.mall.bandwidth_gbps * 1e3)
-        if gpu.mall and gpu.mall.bandwidth_gbps
-        else np.zeros(counts.shape[0]),
-        "hbm": hbm_bytes / (gpu.hbm.bandwidth_gbps * 1e3),
+        "l2": (moved["l2"] / (gpu.l2.read_bytes_per_cycle * cycles_per_us)).max(axis=1),
+        "fabric": (moved["fabric"] / (gpu.fabric_bytes_per_cycle * cycles_per_us)).max(axis=1),
+        "mall": moved["mall"].sum(axis=1) / (mall_gbps * 1e3),
+        "hbm": moved["hbm"].sum(axis=1) / (gpu.hbm.bandwidth_gbps * 1e3),
     }
     names, table = list(needed), np.stack(list(needed.values()))
     slowest = table.argmax(axis=0)
@@ -212,19 +202,22 @@ class Energy:
     parts: dict[str, float]
 
 
-def moved_bytes(traffic: Traffic, gpu: Gpu) -> dict[str, int]:
-    """Bytes that pass the L2, the fabric, the Infinity Cache and the HBM.
+def _moved(counts: np.ndarray, traffic: Traffic, gpu: Gpu) -> dict[str, np.ndarray]:
+    """Bytes that pass the L2, the fabric, the Infinity Cache and the HBM, by the columns of some counts.
+
+    counts : (..., n_columns)
 
     Dirty pieces are written through the Infinity Cache; a GPU without one moves nothing there.
     """
-    written = traffic.total(WRITEBACKS) * traffic.write_request_bytes
-    requests = traffic.total(READ_REQUESTS) * gpu.l2.read_request_bytes
-    filled = traffic.total(MALL_REQUESTS) * traffic.fetch_bytes + written
+    counts = np.moveaxis(counts, -1, 0)
+    written, fill = counts[WRITEBACKS] * traffic.write_request_bytes, traffic.fetch_bytes
+    stored = counts[WRITE_REQUESTS] * traffic.write_request_bytes
+    through = counts[MALL_REQUESTS] * fill + written
     return {
-        "l2": requests + traffic.total(WRITE_REQUESTS) * traffic.write_request_bytes,
-        "fabric": traffic.total(READ_MISSES) * traffic.fetch_bytes + written,
-        "mall": filled if gpu.mall else 0,
-        "hbm": traffic.hbm_read_bytes + traffic.hbm_write_bytes,
+        "l2": counts[READ_REQUESTS] * gpu.l2.read_request_bytes + stored,
+        "fabric": counts[READ_MISSES] * fill + written,
+        "mall": through if gpu.mall else np.zeros_like(through),
+        "hbm": (counts[READ_MISSES] - counts[MALL_HITS]) * fill + written,
     }
 
 
@@ -232,7 +225,7 @@ def _spent(
     traffic: Traffic, gpu: Gpu, rates: EnergyRates, *, flops: float, dtype: str
 ) -> dict[str, tuple[float, Range]]:
     """By cause, how much there is of it and what one costs [pJ]; without what is drawn in any case."""
-    moved = moved_bytes(traffic, gpu)
+    moved = {name: int(amount) for name, amount in _moved(traffic.per_xcd.sum(axis=0), traffic, gpu).items()}
     causes = {
         "compute": (flops, rates.flop_pj[dtype]),
         "l2": (moved["l2"], rates.l2_pj_per_byte),

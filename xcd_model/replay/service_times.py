@@ -77,23 +77,18 @@ class IssueModel(NamedTuple):
         ReplayError
             Names the value and the rule.
         """
-        if not 1 <= self.in_flight <= 1024:
-            raise ReplayError(
-                f"in_flight = {self.in_flight} is out of range; must be 1..1024 (num_stages times loads a step)"
-            )
-        for name in ("compute_fs", "jitter_fs", "remap_fs", "remap_wait_fs", "step_fs"):
-            if not 0 <= getattr(self, name) <= MAX_FS:
-                raise ReplayError(
-                    f"{name} = {getattr(self, name)} is out of range; must be 0..{MAX_FS} fs (18 minutes): cut the "
-                    "kernel into more instructions"
-                )
-        if not 0 <= self.seed < 2**63:
-            raise ReplayError(f"seed = {self.seed} is out of range; must be 0..2**63 - 1")
-        if not 0 <= self.speed_variation < VARIATION_UNIT:
-            raise ReplayError(
-                f"speed_variation = {self.speed_variation} is out of range; must be 0..{VARIATION_UNIT - 1}, "
-                f"in units of compute_fs / {VARIATION_UNIT}"
-            )
+        times = ("compute_fs", "jitter_fs", "remap_fs", "remap_wait_fs", "step_fs")
+        long = f"0..{MAX_FS} fs (18 minutes): cut the kernel into more instructions"
+        units = f"0..{VARIATION_UNIT - 1}, in units of compute_fs / {VARIATION_UNIT}"
+        ranges = {
+            "in_flight": (1, 1024, "1..1024 (num_stages times loads a step)"),
+            **dict.fromkeys(times, (0, MAX_FS, long)),
+            "seed": (0, 2**63 - 1, "0..2**63 - 1"),
+            "speed_variation": (0, VARIATION_UNIT - 1, units),
+        }
+        for name, (low, high, rule) in ranges.items():
+            if not low <= getattr(self, name) <= high:
+                raise ReplayError(f"{name} = {getattr(self, name)} is out of range; must be {rule}")
         if self.after_products and not self.step:
             raise ReplayError("after_products = True needs a step, whose loads wait")
         steps = 1 if self.after_products else 2  # at least in flight

@@ -1,4 +1,4 @@
-"""The published families of swizzles, as texts of the language with parameters.
+"""The published families of swizzles, as texts of the language with parameters: `families.toml`.
 
 A *placement* decides which XCD gets which ids, an *order* walks the tile grid; a spec such as
 ``contiguous+group_m(size=8)`` composes them: a placement maps ``pid`` to ``pid`` and an order reads ``pid``, so their
@@ -7,13 +7,15 @@ texts follow one another, and every temporary of a family is assigned before it 
 
 from __future__ import annotations
 
+import importlib
 import re
+import sys
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
-from swizzle_sim.language.families.hierarchical import BLOCKS, BOXES, CURVES
-from swizzle_sim.language.families.order import ATTENTION, ORDERS, PANELS
-from swizzle_sim.language.families.placement import PLACEMENTS, Family, Parameter
 from swizzle_sim.language.grid import Grid
 from swizzle_sim.language.ir import evaluate
 from swizzle_sim.language.parse import parse_condition
@@ -33,9 +35,75 @@ __all__ = [
     "spec_of",
 ]
 
-FAMILIES: dict[str, Family] = {
-    family.name: family for family in (*PLACEMENTS, *ORDERS, *CURVES, *BLOCKS, *PANELS, *ATTENTION, *BOXES)
-}
+tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One integer parameter of a family."""
+
+    default: int  # default value, and the range, both ends included
+    low: int
+    high: int
+    doc: str  # what it counts
+
+
+@dataclass(frozen=True)
+class Family:
+    """A published swizzle, as a text of the language with parameters."""
+
+    name: str  # name in a spec
+    summary: str  # one sentence
+    template: str  # the text, with ``{name}`` for a parameter
+    source: str  # paper or project that published it
+    parameters: Mapping[str, Parameter]  # in the order in which a spec writes them
+    # 0 for a placement, which maps ``pid`` to ``pid`` on any grid. 2 for an order of tiles, which reads ``num_pid_m,
+    # num_pid_n`` and assigns ``pid_m, pid_n``. 3 for an order of boxes, which reads ``num_pid_x, num_pid_y, num_pid_z``
+    # and assigns ``pid_x, pid_y, pid_z``.
+    axes: int
+    # where it is a bijection, exactly: ``"always"`` or a condition of the language over ``num_pids``, ``num_pid_m``,
+    # ``num_pid_n``, ``num_xcds`` and the parameters, on grids that have the axes
+    condition: str
+    spelled: Mapping[str, Mapping[str, str]]  # what stands for a parameter, by its value, ``any`` for a name
+
+    def text(self, **params: int | str) -> str:
+        """Text of the language with a value, or a name, for every parameter."""
+        of_values = {key: texts.get(str(params[key]), texts["any"]) for key, texts in self.spelled.items()}
+        return self.template.format(**params | {key: text.format(**params) for key, text in of_values.items()})
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """Coordinates that its text computes."""
+        return {0: ("pid",), 2: ("pid_m", "pid_n"), 3: ("pid_x", "pid_y", "pid_z")}[self.axes]
+
+
+def _read_families() -> dict[str, Family]:
+    data = tomllib.loads(Path(__file__).with_name("families.toml").read_text(encoding="utf-8"))
+    texts = data.pop("parts")
+    texts |= {name: one["text"].rstrip("\n") + "\n" for name, one in data.items()}
+
+    def whole(text: str) -> str:
+        return re.sub(r"<(\w+)>\n", lambda part: whole(texts[part[1]]), text)
+
+    return {
+        name: Family(
+            name=name,
+            summary=one["summary"],
+            template=whole(texts[name]),
+            source=one["source"],
+            parameters={
+                key: Parameter(rule["default"], 1, rule.get("most", 1 << 16), rule["doc"])
+                for key, rule in one.get("parameters", {}).items()
+            },
+            axes=one.get("axes", 0),
+            condition=one.get("condition", "always"),
+            spelled=one.get("spelled", {}),
+        )
+        for name, one in data.items()
+    }
+
+
+FAMILIES = _read_families()
 
 Part = tuple[Family, dict[str, int]]
 
@@ -75,9 +143,10 @@ def parse_spec(spec: str) -> tuple[Part, ...]:
     parts = tuple(_parse_part(part) for part in spec.strip().split("+"))
     for (before, _), (after, _) in pairwise(parts):
         if before.axes:
+            placements = ", ".join(one.name for one in FAMILIES.values() if not one.axes)
             raise LanguageError(
                 f"{spec.strip()!r}: {before.name} assigns {', '.join(before.results)}, so {after.name} cannot follow "
-                f"it; write placements ({', '.join(one.name for one in PLACEMENTS)}) first and one order last",
+                f"it; write placements ({placements}) first and one order last",
                 filename="<spec>",
                 code="result",
             )
