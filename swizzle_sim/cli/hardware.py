@@ -327,14 +327,9 @@ def _print(one: Agreement) -> None:
         left=2,
         note=f"simulated by the {replay} replay; {kind} on {one.result['machine']['name']}",
     )
-    for c in one.comparisons:
-        if c.nothing_to_rank:
-            line(f"{c.figure.name}: {c.nothing_to_rank}")
-            continue
-        rho = "-" if c.rank_correlation is None else f"{c.rank_correlation:+.2f}"
-        same = "the same winner" if c.same_winner else "another winner"
-        line(f"{c.figure.name}: rank correlation {rho} over {len(c.candidates)} orders, {same}")
+    for said in one.sentences:
+        line(said)
     if kind == "replayed":
         line("replayed: these counts come from a stand-in or a recording; nothing here was measured")
-    for doubt in dict.fromkeys(f"{m.name}: {text}" for m in one.measurements for text in m.doubts):
-        line(f"doubt: {doubt}")
+    for doubt in one.doubts:
+        line(doubt)
