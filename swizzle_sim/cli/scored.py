@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from swizzle_sim.base.atomic_write import write_whole
+from swizzle_sim.base.atomic_write import check_folder, write_whole
 from swizzle_sim.base.progress import Progress
 from swizzle_sim.capture.own_remap import OwnRemap, own_remap
 from swizzle_sim.cli import output
@@ -33,7 +33,7 @@ from swizzle_sim.uncertainty import Span, Uncertainty, uncertainty
 from swizzle_sim.uncertainty.study import DRAWS
 from swizzle_sim.workload.price import RemapPrice
 from xcd_model import Traffic
-from xcd_model.errors import RunError, SwizzleSimError
+from xcd_model.errors import SwizzleSimError
 from xcd_model.replay.traffic import traffic_as_dict
 
 LAUNCHED = "launch order"
@@ -272,12 +272,9 @@ def _write_plots(folder: Path, name: str, traffics: tuple[Traffic, Traffic], sco
 
     note = f"simulated, {'lockstep' if traffics[0].turns else 'timed'} replay"
     figures = {"over_time.png": over_time(*traffics, name=name), "per_xcd.png": per_xcd(*scores, name=name)}
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for file, figure in figures.items():
-            (folder / file).write_bytes(png(figure, note=note))
-    except OSError as error:
-        raise RunError(f"{folder}: cannot be written ({error.strerror})") from None
+    check_folder(folder)
+    for file, figure in figures.items():
+        write_whole(folder / file, png(figure, note=note))
     return [folder / file for file in figures]
 
 

@@ -6,7 +6,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,16 @@ from swizzle_sim.base.release import version
 from swizzle_sim.capture.occupancy import ARCHITECTURES
 from swizzle_sim.capture.process import shared_worker
 from swizzle_sim.capture.workload import Workload, of_kernel
-from swizzle_sim.hardware.bundle_files import KERNELS, arguments_of, hip_source, package_files, probe_source, texts
-from swizzle_sim.hardware.device import Device
+from swizzle_sim.hardware.bundle_files import (
+    KERNELS,
+    Device,
+    arguments_of,
+    device_of,
+    hip_source,
+    package_files,
+    probe_source,
+    texts,
+)
 from swizzle_sim.hardware.node.manifest import FORMAT, MANIFEST, digest, identity
 from swizzle_sim.language import Swizzle
 from swizzle_sim.pricing.scores import Score
@@ -27,6 +35,7 @@ from swizzle_sim.rewrite import check_rewritten, rewrite_workload
 from swizzle_sim.rewrite.guard import GENERAL, named
 from swizzle_sim.workload.kernels import Kernel
 from swizzle_sim.workload.launch import Launch
+from xcd_model import Gpu
 from xcd_model.errors import HardwareError
 
 ORIGINAL = "original"
@@ -53,7 +62,7 @@ class Origin:
 
 def make_bundle(
     kernel: Kernel,
-    device: Device,
+    gpu: Gpu,
     finalists: Sequence[Finalist],
     folder: Path,
     *,
@@ -63,6 +72,7 @@ def make_bundle(
     check: bool = True,
 ) -> dict[str, Any]:
     """Write a bundle."""
+    device = device_of(gpu)
     if not finalists:
         raise HardwareError("nothing to confirm: the launch order is the only candidate; name another with --swizzle")
     if folder.exists():
@@ -81,7 +91,7 @@ def make_bundle(
     manifest: dict[str, Any] = {
         **{"format": FORMAT, "version": version(), "run": origin.run, "kernel": kernel.name},
         **{"function": work.launch.function, "problem": dict(kernel.problem), "source_sha256": digest(original)},
-        **{"gpu": device.as_dict(), "replay": origin.replay, "seed": seed, "priced_with": _compiler_of(finalists)},
+        **{"gpu": asdict(device), "replay": origin.replay, "seed": seed, "priced_with": _compiler_of(finalists)},
         "launch": _launch(work.launch, arguments, kernel.launches),
         "remapped_grid": made[0][2],
         **{"candidates": entries, "package": package},
