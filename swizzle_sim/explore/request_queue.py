@@ -240,11 +240,11 @@ def _work(pipe: Connection, first: bool) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that serves, which then ends this one
     from swizzle_sim.explore.evaluate import Evaluator, Problem, Result  # noqa: PLC0415
     from swizzle_sim.explore.gallery import cards  # noqa: PLC0415
-    from swizzle_sim.explore.state import State  # noqa: PLC0415
+    from swizzle_sim.explore.state import State, read_query  # noqa: PLC0415
 
-    evaluate = Evaluator(compile=os.environ.get("SWIZZLE_SIM_COMPILE", "1") != "0")  # as the commands' `--compile`
+    evaluator = Evaluator(compile=os.environ.get("SWIZZLE_SIM_COMPILE", "1") != "0")  # as the commands' `--compile`
     if first:
-        evaluate(State().query())
+        evaluator.evaluate(State())
     pipe.send(cards() if first else [])
     while True:
         try:
@@ -252,7 +252,7 @@ def _work(pipe: Connection, first: bool) -> None:
         except EOFError:
             return
         try:
-            result = evaluate(query, anyway=anyway, told=lambda *said: pipe.send(said))
+            result = evaluator.evaluate(read_query(query), anyway=anyway, told=lambda *said: pipe.send(said))
         except MemoryError:
             result = Result(state=State(), problem=Problem(code="memory", message="out of memory: use smaller sizes"))
         except Exception as error:  # a defect must not end the page
