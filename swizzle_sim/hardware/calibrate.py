@@ -29,7 +29,6 @@ from xcd_model import Gpu
 from xcd_model.cache.packed import index_of as compiled_index
 from xcd_model.errors import HardwareError
 from xcd_model.spec.caches import Cache
-from xcd_model.spec.load import load_gpu
 
 COMPILERS = {"nvcc": ("-arch=native", "-x", "cu"), "hipcc": ("-x", "hip")}
 INDICES = ("as described", "modulo", "channel-fold 128", "channel-fold 256", "low-bits 1", "xor 1")
@@ -226,9 +225,3 @@ def compared(measured: Iterable[Measured], gpu: Gpu) -> list[dict[str, Any]]:
         status = fact.status if fact else "absent"
         rows.append({"key": one.key, "measured": one.value, "described": before, "status": status, "percent": off})
     return rows
-
-
-def write(path: Path, text: str) -> Gpu:
-    """Write a description and read it back as a check."""
-    path.write_text(text, encoding="utf-8")
-    return load_gpu(path)

@@ -11,10 +11,11 @@ from swizzle_sim.base import disk_cache
 from swizzle_sim.cli.app import app
 from swizzle_sim.language import Swizzle, family
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.uncertainty import Finalist, compare_finalists, perturbed_scorer, uncertainty
+from swizzle_sim.report.rank_stability import Finalist, compare_finalists
+from swizzle_sim.uncertainty import perturbed_scorer
 from swizzle_sim.uncertainty.constants import RATE_ENDS, RATES, drawn_constants
 from swizzle_sim.uncertainty.perturbed_scorer import ReplayCache, perturbed
-from swizzle_sim.uncertainty.study import span_of
+from swizzle_sim.uncertainty.study import span_of, uncertainty
 from swizzle_sim.workload.kernels import kernel
 from xcd_model import gpu
 from xcd_model.compiled.source import source_digest

@@ -129,8 +129,10 @@ def register(shell: Any) -> None:
     """Teach an IPython shell to show `Score`, `Verdict`, `Swizzle`, `Kernel`, `Gpu` and `Run`."""
     formatters = shell.display_formatter.formatters
     for (module, name), table in TABLES.items():
-        formatters["text/html"].for_type_by_name(module, name, _html_printer(table))
-        formatters["text/plain"].for_type_by_name(module, name, _text_printer(table))
+        formatters["text/html"].for_type_by_name(module, name, lambda noun, of=table: html(of(noun)))
+        formatters["text/plain"].for_type_by_name(
+            module, name, lambda noun, printer, cycle, of=table: printer.text(text(of(noun)))
+        )
 
 
 def html(table: Table) -> str:
@@ -154,11 +156,3 @@ def text(table: Table) -> str:
     widths = [max(len(row[at]) for row in grid) for at in range(len(grid[0]) - 1)] if grid else []
     lines = ["  " + "  ".join([*map(str.ljust, row[:-1], widths), row[-1]]) for row in grid]
     return "\n".join([table.caption, *(f"    {line}" for line in table.code.splitlines()), *lines])
-
-
-def _html_printer(table: Callable[[Any], Table]) -> Callable[[Any], str]:
-    return lambda noun: html(table(noun))
-
-
-def _text_printer(table: Callable[[Any], Table]) -> Callable[[Any, Any, bool], None]:
-    return lambda noun, printer, cycle: printer.text(text(table(noun)))
