@@ -251,31 +251,25 @@ class InFull:
 
 
 def _drawn(scorer: Scorer, name: str, order: np.ndarray, found: Scored, more: OfOne) -> list[Path]:
-    """Files of pictures and of the trace for Perfetto that were asked for."""
-    files = []
+    """Write the pictures and the trace for Perfetto that were asked for; their files."""
+    files: dict[Path, bytes] = {}
     if more.plots is not None:
+        from swizzle_sim.report import over_time, per_xcd, png
+
+        check_folder(more.plots)
+        note = f"simulated, {scorer.replay} replay"
         before = scorer.traffic(np.arange(order.size), threads=output.cores())
-        files = _write_plots(more.plots, name, (before, found.traffic), (scorer.baseline, found.score))
+        files[more.plots / "over_time.png"] = png(over_time(before, found.traffic, name=name), note=note)
+        files[more.plots / "per_xcd.png"] = png(per_xcd(scorer.baseline, found.score, name=name), note=note)
     if more.perfetto is not None:
         from swizzle_sim.report.display.perfetto import perfetto_trace
 
         traffic, spans = found.own.traffic_and_spans(order)
         title = f"{scorer.kernel.name} on {scorer.gpu.title}, {name}"
-        write_whole(more.perfetto, perfetto_trace(spans, order, traffic, scorer.gpu, title).encode())
-        files.append(more.perfetto)
-    return files
-
-
-def _write_plots(folder: Path, name: str, traffics: tuple[Traffic, Traffic], scores: tuple[Score, Score]) -> list[Path]:
-    """Write hit rate over time and per XCD of launch order and candidate; return the files."""
-    from swizzle_sim.report import over_time, per_xcd, png
-
-    note = f"simulated, {'lockstep' if traffics[0].turns else 'timed'} replay"
-    figures = {"over_time.png": over_time(*traffics, name=name), "per_xcd.png": per_xcd(*scores, name=name)}
-    check_folder(folder)
-    for file, figure in figures.items():
-        write_whole(folder / file, png(figure, note=note))
-    return [folder / file for file in figures]
+        files[more.perfetto] = perfetto_trace(spans, order, traffic, scorer.gpu, title).encode()
+    for path, data in files.items():
+        write_whole(path, data)
+    return list(files)
 
 
 def _ranges(scorer: Scorer, order: np.ndarray, draws: int) -> Uncertainty:

@@ -187,9 +187,9 @@ def _malformed(error: Exception) -> Any:
 
 def _wait(queue: LatestOnlyQueue) -> tuple[Any, ...]:
     """Look whether the worker has compiled; the gallery is drawn by it."""
-    if not queue.ready:
+    if not queue.worker.ready:
         return no_update, no_update, False, COMPILING
-    return show.gallery(queue.cards), True, True, no_update
+    return show.gallery(queue.worker.cards), True, True, no_update
 
 
 def _evaluate(queue: LatestOnlyQueue, given: SimpleNamespace) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from dash import html
 
-from swizzle_sim.base.text import gigabytes, visible
+from swizzle_sim.base.text import gigabytes, percent, visible
 from swizzle_sim.explore.evaluate import Pinned, Result
 from swizzle_sim.explore.gallery import Card
 from swizzle_sim.language import is_spec
@@ -231,11 +231,6 @@ def changes(before: Score | None, after: Score | None) -> list[tuple[str, int]]:
     if before is None or after is None:
         return [(NONE, 0)] * len(COLUMNS)
     return [change(of(before), of(after)) for of, _, change in COLUMNS.values()]
-
-
-def percent(rate: float | None) -> str:
-    """Write a rate of 0 to 1 in percent."""
-    return NONE if rate is None or math.isnan(rate) else f"{100 * rate:.1f} %"
 
 
 def time_text(time_us: float) -> str:

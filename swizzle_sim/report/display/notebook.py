@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from swizzle_sim.base.text import percent
+
 if TYPE_CHECKING:
     from swizzle_sim.language import Swizzle, Verdict
     from swizzle_sim.pricing.scores import Score
@@ -39,14 +41,14 @@ class Table:
 def of_score(score: Score) -> Table:
     """Rates, bytes and time, and the bound of the rate."""
     rows = [
-        ("L2 hit rate", f"{_pct(score.l2_hit_rate)}, of at most {_pct(score.bound_l2_hit_rate)}"),
+        ("L2 hit rate", f"{percent(score.l2_hit_rate)}, of at most {percent(score.bound_l2_hit_rate)}"),
         ("L2 requests", f"{score.l2_requests:,}, of which {score.l2_misses:,} missed"),
         ("HBM", f"{score.hbm_read_bytes / 2**20:,.1f} MiB read, {score.hbm_write_bytes / 2**20:,.1f} MiB written"),
         ("time", f"{score.time_us:,.1f} µs, limited by {score.limiter}"),
         ("speedup", f"{score.speedup:.3f} over the launch order"),
     ]
     if score.mall_hit_rate == score.mall_hit_rate:
-        rows.insert(2, ("Infinity Cache hit rate", _pct(score.mall_hit_rate)))
+        rows.insert(2, ("Infinity Cache hit rate", percent(score.mall_hit_rate)))
     return Table("Score (simulated)", rows)
 
 
@@ -96,7 +98,7 @@ def of_run(run: Run) -> Table:
     """The launch order and the best attempts."""
     shown = {attempt.number: attempt for attempt in (*run.ranked[:SHOWN_ATTEMPTS], run.baseline)}
     rows = [
-        (LAUNCHED if a.number == 0 else a.name, _pct(a.score.l2_hit_rate), f"{a.score.speedup:.3f}", a.proposer)
+        (LAUNCHED if a.number == 0 else a.name, percent(a.score.l2_hit_rate), f"{a.score.speedup:.3f}", a.proposer)
         for a in shown.values()
         if a.score is not None
     ]
@@ -113,10 +115,6 @@ TABLES: Mapping[tuple[str, str], Callable[[Any], Table]] = {
     ("xcd_model.spec.gpu", "Gpu"): of_gpu,
     ("swizzle_sim.search.loop", "Run"): of_run,
 }
-
-
-def _pct(rate: float) -> str:
-    return f"{100 * rate:.1f} %"
 
 
 def _value(key: str, value: Any) -> str:
