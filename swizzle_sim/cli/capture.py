@@ -13,7 +13,7 @@ import typer
 from swizzle_sim.base.atomic_write import check_folder
 from swizzle_sim.cli.arguments import GpuName, Json, KernelName, Sizes, capture_progress, counted, option, parse_sizes
 from swizzle_sim.cli.output import line, print_json, sizes_text, table
-from xcd_model.errors import CaptureError, CompileError
+from xcd_model.errors import CaptureError, CompileError, RunError
 
 if TYPE_CHECKING:
     from swizzle_sim.capture.occupancy import Compiled, OccupancyLimits
@@ -44,7 +44,10 @@ def capture(
         raise CaptureError(f"{output}: a trace file ends in .npz, such as {output.stem}.trace.npz", code="trace-file")
     if not output.parent.is_dir():
         raise CaptureError(f"{output}: there is no folder {output.parent}", code="trace-file")
-    check_folder(output.parent)
+    try:
+        check_folder(output.parent)
+    except RunError as error:
+        raise CaptureError(str(error), code="trace-file") from None
     began = time.monotonic()
     print("capturing ...", file=sys.stderr, flush=True)
     with capture_progress() as progress:

@@ -56,13 +56,10 @@ class _Clean(Console):
 
     def print(self, *objects: Any, **options: Any) -> None:
         shown = [visible(one) if isinstance(one, str) else one for one in objects]
-        if self.is_terminal and len(shown) == 1 and isinstance(shown[0], str) and _folds(shown[0]):
+        text = shown[0] if self.is_terminal and len(shown) == 1 else None
+        if isinstance(text, str) and not text.startswith(" ") and "\n" not in text.rstrip("\n"):
             options.setdefault("soft_wrap", False)
         super().print(*shown, **options)
-
-
-def _folds(text: str) -> bool:
-    return not text.startswith(" ") and "\n" not in text.rstrip("\n")
 
 
 def console(*, wide: bool = False) -> Console:
@@ -89,7 +86,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, 
     kept = list(range(len(heads)))
     shown, needs = _drawn(out, heads, cells, kept, left)
     for least in LEAST:
-        if needs > out.width and (gone := [i for i in kept if _ends_in(heads[i], least) and i > 0]):
+        if needs > out.width and (gone := [i for i in kept if heads[i].replace("\n", " ").endswith(least) and i > 0]):
             kept = [i for i in kept if i not in gone]
             shown, needs = _drawn(out, heads, cells, kept, left)
     if needs > out.width:
@@ -137,11 +134,6 @@ def _drawn(
     for row in cells:
         shown.add_row(*(Text(row[i]) for i in kept))
     return shown, Measurement.get(out, out.options.update(max_width=100_000), shown).minimum
-
-
-def _ends_in(head: str, least: str) -> bool:
-    """Whether a head is that of a column, perhaps below the name of what it is of."""
-    return head.replace("\n", " ").endswith(least)
 
 
 def _lists(title: str, columns: Sequence[str], cells: Sequence[Sequence[str]], note: str) -> None:

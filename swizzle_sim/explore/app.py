@@ -222,7 +222,7 @@ def _evaluate(queue: LatestOnlyQueue, given: SimpleNamespace) -> dict[str, Any]:
         "cards": ["card" if one["family"] in result.fits else "card elsewhere" for one in given.families],
         "status": f"{result.seconds:.2f} s",
         "page": "",
-        "pinned": layout.panel_of_pins(show.side_by_side(result)),
+        "pinned": [layout.panel("Pinned orders", *parts)] if (parts := show.side_by_side(result)) else [],
     }
 
 

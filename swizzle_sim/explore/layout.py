@@ -62,9 +62,9 @@ def _left() -> list[Any]:
     reset = show.button("Reset", "own", title="The GPU's own numbers")
     says, sizes = html.P(id="kernel-says", className="soft"), html.Div(id="sizes", className="sizes")
     return [
-        _panel("Swizzle", editor, _group("under", names, pin, out), gallery, of="text"),
-        _panel("Kernel", _dropdown("kernel", known_kernels()), says, sizes),
-        _panel("GPU", _group("row", _dropdown("gpu", known_gpus()), reset), _group("sliders", *map(_slider, SLIDERS))),
+        panel("Swizzle", editor, _group("under", names, pin, out), gallery, of="text"),
+        panel("Kernel", _dropdown("kernel", known_kernels()), says, sizes),
+        panel("GPU", _group("row", _dropdown("gpu", known_gpus()), reset), _group("sliders", *map(_slider, SLIDERS))),
     ]
 
 
@@ -87,8 +87,8 @@ def _right() -> list[Any]:
     return [
         html.Div(id="notice", role="alert"),
         html.Section(show.starting(), id="verdict", **_aria(live="polite", label="Verdict")),
-        _panel("Tile to XCD", html.Div(show.maps(NOTHING), id="maps"), pointed),
-        _panel(
+        panel("Tile to XCD", html.Div(show.maps(NOTHING), id="maps"), pointed),
+        panel(
             "Score",
             html.Div(show.score(NOTHING), id="score"),
             _group("under", html.P(id="note", className="soft"), anyway),
@@ -96,7 +96,7 @@ def _right() -> list[Any]:
             html.Div(id="timed-box", **_aria(live="polite")),
         ),
         html.Div(id="pinned"),
-        _panel("The same on the command line", _group("row", command, show.button("Copy", "copy-command"))),
+        panel("The same on the command line", _group("row", command, show.button("Copy", "copy-command"))),
     ]
 
 
@@ -132,12 +132,7 @@ def _dropdown(name: str, options: list[str]) -> dcc.Dropdown:
     )
 
 
-def panel_of_pins(parts: list[Any]) -> list[Any]:
-    """Panel of the pinned orders, if there are any."""
-    return [_panel("Pinned orders", *parts)] if parts else []
-
-
-def _panel(title: str, *parts: Any, of: str = "") -> html.Section:
+def panel(title: str, *parts: Any, of: str = "") -> html.Section:
     """Part of the page below a title, which labels the control named ``of``."""
     head = html.H2(html.Label(title, htmlFor=of) if of else title)
     return html.Section([head, *parts], className="panel", **_aria(label=title))

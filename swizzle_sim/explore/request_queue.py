@@ -101,12 +101,7 @@ class Worker:
 
 
 class LatestOnlyQueue:
-    """Debounced queue in front of one worker: a request that its page has superseded is dropped.
-
-    Parameters
-    ----------
-    pause_s : float [s]
-    """
+    """Debounced queue in front of one worker: a request that its page has superseded is dropped."""
 
     def __init__(self, worker: Worker, *, pause_s: float = PAUSE_S):
         self.worker, self._pause_s = worker, pause_s

@@ -34,7 +34,6 @@ from swizzle_sim.pricing.waiting import with_flags_unset
 from swizzle_sim.rewrite import check_rewritten, rewrite_workload
 from swizzle_sim.rewrite.guard import GENERAL, named
 from swizzle_sim.workload.kernels import Kernel
-from swizzle_sim.workload.launch import Launch
 from xcd_model import Gpu
 from xcd_model.errors import HardwareError
 
@@ -92,7 +91,10 @@ def make_bundle(
         **{"format": FORMAT, "version": version(), "run": origin.run, "kernel": kernel.name},
         **{"function": work.launch.function, "problem": dict(kernel.problem), "source_sha256": digest(original)},
         **{"gpu": asdict(device), "replay": origin.replay, "seed": seed, "priced_with": _compiler_of(finalists)},
-        "launch": _launch(work.launch, arguments, kernel.launches),
+        "launch": {
+            **{"arguments": arguments, "constexprs": dict(work.launch.constexprs), "grid": list(work.launch.grid)},
+            **{"num_warps": work.launch.num_warps, "num_stages": work.launch.num_stages, "launches": kernel.launches},
+        },
         "remapped_grid": made[0][2],
         **{"candidates": entries, "package": package},
     }
@@ -111,14 +113,6 @@ def _sealed(manifest: dict[str, Any], files: Mapping[str, bytes]) -> dict[str, b
     manifest["files"] = {name: digest(data) for name, data in sorted(files.items())}
     manifest["bundle"] = identity(manifest)
     return {**files, MANIFEST: (json.dumps(manifest, indent=1, allow_nan=False) + "\n").encode()}
-
-
-def _launch(launch: Launch, arguments: Any, launches: int) -> dict[str, Any]:
-    """How the node launches each kernel."""
-    return {
-        **{"arguments": arguments, "constexprs": dict(launch.constexprs), "grid": list(launch.grid)},
-        **{"num_warps": launch.num_warps, "num_stages": launch.num_stages, "launches": launches},
-    }
 
 
 def _original(baseline: Score | None) -> dict[str, Any]:

@@ -186,16 +186,9 @@ def rewritten(kernel: Kernel, source: str, gpu: Gpu, folder: Path) -> dict[str, 
         "name": name,
         "diff": _diff_lines(found.diff(name)),
         "text": found.text.decode("utf-8", "replace"),
-        "checked": _is_there(folder / name, found.text),
+        "checked": (folder / name).is_file() and (folder / name).read_bytes() == found.text,
         "note": f"The {found.at}'s id is remapped {where}.",
     }
-
-
-def _is_there(path: Path, text: bytes) -> bool:
-    try:
-        return path.read_bytes() == text
-    except OSError:
-        return False
 
 
 def _diff_lines(diff: str) -> list[tuple[str, str]]:

@@ -56,13 +56,11 @@ class Uncertainty:
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""
-        spans = {name: getattr(self, name) for name in ("baseline", "candidate", "difference")}
+        spans = ("baseline", "candidate", "difference")
         return {
             "method": "each constant at both ends of its range, and a Latin hypercube of all; low and high over both",
-            "draws": self.draws,
-            "seed": self.seed,
-            "replays": self.replays,
-            **{name: {key: asdict(span) for key, span in spans[name].items()} for name in spans},
+            **{"draws": self.draws, "seed": self.seed, "replays": self.replays},
+            **{name: {key: asdict(span) for key, span in getattr(self, name).items()} for name in spans},
             "candidate_ahead": self.ahead[0],
             "of_draws": self.ahead[1],
             "constants": [constant.as_dict() for constant in self.constants],
