@@ -26,7 +26,6 @@ from swizzle_sim.base.progress import Progress
 from swizzle_sim.capture.occupancy import compiled_for
 from swizzle_sim.capture.user_kernel import load
 from swizzle_sim.hardware.bundle import Finalist, make_bundle
-from swizzle_sim.hardware.device import device_of
 from swizzle_sim.language import Swizzle, family
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.rewrite.price import score_as_compiled
@@ -78,9 +77,7 @@ def draw(folder: Path, name: str, seed: int) -> None:
                 swizzle = Swizzle.parse(family(order), order)
                 finalists.append(Finalist(name=order, source=swizzle.source, score=score_as_compiled(scorer, swizzle)))
             place = f"{number:02d}-{what.replace(' ', '-')}"
-            made = make_bundle(
-                scorer.kernel, device_of(device), finalists, folder / place, baseline=scorer.baseline, check=False
-            )
+            made = make_bundle(scorer.kernel, device, finalists, folder / place, baseline=scorer.baseline, check=False)
             problem = " ".join(f"{key}={value}" for key, value in made["problem"].items())
             attempts = [
                 Attempt(number=at, name=name, source=source, proposer="", verdict={}, score=score)

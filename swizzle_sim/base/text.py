@@ -15,9 +15,9 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\n\t" else f"\\u{{{ord(c):x}}}" for c in str(text))
 
 
-def percent(rate: float) -> str:
+def percent(rate: float | None) -> str:
     """Write a rate of 0 to 1 as a percentage; a dash where there is none."""
-    return "–" if math.isnan(rate) else f"{100 * rate:.1f} %"
+    return "–" if rate is None or math.isnan(rate) else f"{100 * rate:.1f} %"
 
 
 def points(difference: float) -> str:

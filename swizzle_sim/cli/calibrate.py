@@ -22,7 +22,7 @@ def calibrate(
     """Measure this machine's GPU (with nvcc or hipcc, 20 s) and write its description; --gpu: the one to start from."""
     from swizzle_sim.hardware import calibrate as calibration
     from xcd_model import gpu as gpu_named
-    from xcd_model.spec.load import shipped
+    from xcd_model.spec.load import load_gpu, shipped
 
     device = gpu_named(gpu)
     try:
@@ -37,7 +37,9 @@ def calibrate(
     kept = calibration.lines_kept(lines, device)
     if out:
         base = Path(gpu) if gpu.endswith(".toml") else shipped(gpu.partition("-")[0])
-        calibration.write(out, calibration.description(base.read_text(encoding="utf-8"), name, found, device))
+        made = calibration.description(base.read_text(encoding="utf-8"), name, found, device)
+        out.write_text(made, encoding="utf-8")
+        load_gpu(out)  # refuses what is no description
     if json:
         print_json(
             {

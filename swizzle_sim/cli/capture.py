@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from swizzle_sim.base.atomic_write import check_folder
 from swizzle_sim.cli.arguments import GpuName, Json, KernelName, Sizes, capture_progress, counted, option, parse_sizes
 from swizzle_sim.cli.output import line, print_json, sizes_text, table
-from xcd_model.errors import CaptureError, CompileError
+from xcd_model.errors import CaptureError, CompileError, RunError
 
 if TYPE_CHECKING:
     from swizzle_sim.capture.occupancy import Compiled, OccupancyLimits
@@ -43,7 +44,10 @@ def capture(
         raise CaptureError(f"{output}: a trace file ends in .npz, such as {output.stem}.trace.npz", code="trace-file")
     if not output.parent.is_dir():
         raise CaptureError(f"{output}: there is no folder {output.parent}", code="trace-file")
-    _check_writable(output.parent)
+    try:
+        check_folder(output.parent)
+    except RunError as error:
+        raise CaptureError(str(error), code="trace-file") from None
     began = time.monotonic()
     print("capturing ...", file=sys.stderr, flush=True)
     with capture_progress() as progress:
@@ -82,17 +86,6 @@ def capture(
         line(f"autotuner's configuration {_config(manifest['launch'])}")
     line(f"written: {output} ({document['bytes'] / 1e6:.1f} MB, {document['seconds']:.1f} s)")
     print(f"next: swizzle-sim optimize {output}")
-
-
-def _check_writable(folder: Path) -> None:
-    """Refuse a folder that takes no file, before anything is captured."""
-    import tempfile
-
-    try:
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise CaptureError(f"{folder}: cannot be written ({error.strerror})", code="trace-file") from None
 
 
 def _how(document: dict[str, Any]) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from swizzle_sim.base.atomic_write import write_whole
 from swizzle_sim.base.progress import Progress
 from swizzle_sim.cli.arguments import GpuName, Json, Launch, grouped, option
-from swizzle_sim.cli.output import console, line, pct, print_json, say, sizes_text, table
+from swizzle_sim.cli.output import console, line, pct, print_json, say, sizes_text, table, table_of
 from xcd_model.errors import ReplayError, RunError
 
 FIGURES = (
@@ -44,36 +46,22 @@ def gpus(json: Json = False) -> None:
     if json:
         print_json({"gpus": [g.as_dict() for g in found]})
         return
-    rows = [
-        (
-            g.name,
-            g.arch,
-            str(g.xcds),
-            str(g.cus_per_xcd),
-            f"{g.l2.size_bytes / 2**20:g}",
-            f"{g.mall.size_bytes / 2**20:g}" if g.mall else "-",
-            f"{g.hbm.size_bytes / 2**30:g}",
-            f"{g.hbm.peak_bandwidth_gbps / 1e3:.1f}",
-        )
-        for g in found
-    ]
-    columns = (
-        "name",
-        "arch",
-        "XCDs",
-        "CUs\na XCD",
-        "L2 a XCD\n[MiB]",
-        "Infinity\nCache\n[MiB]",
-        "HBM\n[GiB]",
-        "HBM\n[TB/s]",
-    )
+    columns = {
+        "arch": lambda g: g.arch,
+        "XCDs": lambda g: str(g.xcds),
+        "CUs\na XCD": lambda g: str(g.cus_per_xcd),
+        "L2 a XCD\n[MiB]": lambda g: f"{g.l2.size_bytes / 2**20:g}",
+        "Infinity\nCache\n[MiB]": lambda g: f"{g.mall.size_bytes / 2**20:g}" if g.mall else "-",
+        "HBM\n[GiB]": lambda g: f"{g.hbm.size_bytes / 2**30:g}",
+        "HBM\n[TB/s]": lambda g: f"{g.hbm.peak_bandwidth_gbps / 1e3:.1f}",
+    }
     note = "every number has a status (docs/gpus.md) and a source (--json)"
     for g in found:
         if guessed := [name for name, keys in _SHOWN.items() if any(_assumed(g, key) for key in keys)]:
             note += f"\n{g.name}: assumed, not published: {', '.join(guessed)}"
     chips = [g.name for g in found if ("CPX", "NPS1") in gpu_modes(g.name)]
     note += f"\n{chips[0]}-cpx and its like are one XCD with one L2: nothing to swizzle over XCDs"
-    table("GPUs", columns, rows, left=2, note=note)
+    table_of("GPUs", "name", columns, [(g.name, g) for g in found], left=2, note=note)
 
 
 def kernels(gpu: GpuName = "mi300x", json: Json = False) -> None:
@@ -86,32 +74,20 @@ def kernels(gpu: GpuName = "mi300x", json: Json = False) -> None:
     if json:
         print_json({"gpu": device.name, "kernels": [_entry(k, facts) for k, facts in found]})
         return
-    rows = [
-        (
-            k.name,
-            k.summary,
-            str(k.grid),
-            _size(facts.footprint_bytes) if facts else "-",
-            f"{k.flops / facts.footprint_bytes:.3g}" if facts else "-",
-            f"{facts.ideal_reuse:.3g}" if facts else "-",
-            pct(facts.bound_l2_hit_rate if facts else None),
-        )
-        for k, facts in found
-    ]
-    columns = (
-        "name",
-        "what",
-        "grid",
-        "tensors\n[MiB]",
-        "flops\na byte",
-        "touches\na line",
-        "bound on L2\nhit rate [%]",
-    )
+    columns: dict[str, Callable[[Any], str]] = {
+        "what": lambda one: one[0].summary,
+        "grid": lambda one: str(one[0].grid),
+        "tensors\n[MiB]": lambda one: _size(one[1].footprint_bytes) if one[1] else "-",
+        "flops\na byte": lambda one: f"{one[0].flops / one[1].footprint_bytes:.3g}" if one[1] else "-",
+        "touches\na line": lambda one: f"{one[1].ideal_reuse:.3g}" if one[1] else "-",
+        "bound on L2\nhit rate [%]": lambda one: pct(one[1].bound_l2_hit_rate if one[1] else None),
+    }
     note = (
         "touches a line: ideal reuse, in one cache of infinite size; "
         f"bound: no balanced bijection on {device.title} exceeds it"
     )
-    table("Kernels at their default sizes", columns, rows, left=3, note=note)
+    named = [(one[0].name, one) for one in found]
+    table_of("Kernels at their default sizes", "name", columns, named, left=3, note=note)
 
 
 def _all_facts(found: list[Kernel], device: Gpu) -> list[tuple[Kernel, Facts | None]]:
@@ -135,28 +111,12 @@ def _all_facts(found: list[Kernel], device: Gpu) -> list[tuple[Kernel, Facts | N
 
 
 def _entry(k: Kernel, facts: Facts | None) -> dict[str, Any]:
+    figures: dict[str, Any] = {name: getattr(facts, name, None) for name in FIGURES}
     return {
-        "name": k.name,
-        "summary": k.summary,
-        "problem": dict(k.problem),
-        "grid": list(k.grid.launch),
-        "tiles": list(k.grid.shape) if k.grid.shape else None,
-        "launches": k.launches,
-        "flops": k.flops,
-        **(_figures(k, facts) if facts else dict.fromkeys(FIGURES)),
-    }
-
-
-def _figures(k: Kernel, facts: Facts) -> dict[str, Any]:
-    return {
-        "workgroups_per_cu": facts.workgroups_per_cu,
-        "instructions": facts.instructions,
-        "line_touches": facts.line_touches,
-        "distinct_lines": facts.distinct_lines,
-        "ideal_reuse": facts.ideal_reuse,
-        "footprint_bytes": facts.footprint_bytes,
-        "flops_per_byte": k.flops / facts.footprint_bytes,
-        "bound_l2_hit_rate": facts.bound_l2_hit_rate,
+        **{"name": k.name, "summary": k.summary, "problem": dict(k.problem), "grid": list(k.grid.launch)},
+        **{"tiles": list(k.grid.shape) if k.grid.shape else None, "launches": k.launches, "flops": k.flops},
+        **figures,
+        "flops_per_byte": k.flops / facts.footprint_bytes if facts else None,
     }
 
 
@@ -181,7 +141,8 @@ def show(
     from swizzle_sim.pricing.sharing import middle_of, sharing, sharing_words
     from swizzle_sim.search.suite.facts import work_out
 
-    _check_picture(picture)
+    if picture and picture.suffix.lower() != ".png":
+        raise RunError(f"--picture {picture}: pictures are PNG files, so the name ends in .png")
     scorer = Scorer(*launch.load(), replay="lockstep")
     k = scorer.kernel
     chosen = middle_of(k.grid) if workgroup is None else workgroup
@@ -193,18 +154,12 @@ def show(
         from swizzle_sim.report.display.sharing_map import sharing_picture
 
         figure = sharing_picture(shared, k.grid, chosen, f"{k.name}: what workgroup {chosen} shares")
-        _write(picture, png(figure, note="counted from the trace"))
+        write_whole(picture, png(figure, note="counted from the trace"))
     if json:
+        about = {key: value for key, value in _entry(k, facts).items() if key not in ("name", "summary")}
         print_json(
             {
-                "kernel": k.name,
-                "problem": dict(k.problem),
-                "gpu": scorer.gpu.name,
-                "grid": list(k.grid.launch),
-                "tiles": list(k.grid.shape) if k.grid.shape else None,
-                "launches": k.launches,
-                "flops": k.flops,
-                **_figures(k, facts),
+                **{"kernel": k.name, "gpu": scorer.gpu.name, **about},
                 "work": scorer.work.as_dict(),
                 "sharing": k.sharing,
                 "workgroup": chosen,
@@ -222,18 +177,6 @@ def show(
     _print_sharing(k, words, shared, chosen)
     if picture:
         line(f"\nwritten: {picture}")
-
-
-def _check_picture(picture: Path | None) -> None:
-    if picture and picture.suffix.lower() != ".png":
-        raise RunError(f"--picture {picture}: pictures are PNG files, so the name ends in .png")
-
-
-def _write(path: Path, data: bytes) -> None:
-    try:
-        path.write_bytes(data)
-    except OSError as error:
-        raise RunError(f"{path}: cannot be written ({error.strerror})") from None
 
 
 def _print_facts(k: Kernel, gpu: Gpu, facts: Facts, more: dict[str, str]) -> None:

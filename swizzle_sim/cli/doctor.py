@@ -16,7 +16,6 @@ from swizzle_sim.cli.output import print_json, table
 
 GROUP = "swizzle_sim.checks"
 LIBRARIES = ("numpy", "numba", "pandas", "matplotlib", "triton")
-EXTRA_OF = {"triton": "triton"}
 
 
 Report = Annotated[
@@ -26,11 +25,9 @@ Report = Annotated[
 
 def doctor(report: Report = False, json: Json = False) -> None:
     """Say what works on this machine and what is missing; exit 1 if something needed is."""
-    from swizzle_sim.hardware.doctor import checks
+    from swizzle_sim.hardware.doctor import checks, report_markdown
 
     if report:
-        from swizzle_sim.hardware.doctor import report_markdown
-
         text = report_markdown()
         if json:
             print_json({"report": text})
@@ -42,19 +39,20 @@ def doctor(report: Report = False, json: Json = False) -> None:
         print_json({"checks": [dict(zip(("name", "state", "message"), row, strict=True)) for row in found]})
     else:
         table("swizzle-sim doctor", ("what", "state", "found, or what mends it"), found, left=3)
-    if any(state == "missing" and name in LIBRARIES and name not in EXTRA_OF for name, state, _ in found):
+    if any(state == "missing" and name in LIBRARIES for name, state, _ in found):
         raise typer.Exit(1)
 
 
 def _libraries() -> Iterator[tuple[str, str, str]]:
+    from swizzle_sim.hardware.doctor import package
+
     yield "swizzle-sim", "ok", version()
     yield "Python", "ok", f"{sys.version.split()[0]} on {platform.system()} {platform.machine()}"
     for name in LIBRARIES:
-        try:
-            yield name, "ok", metadata.version(name) + _slower(name)
-        except metadata.PackageNotFoundError:
-            extra = EXTRA_OF.get(name, "")
-            yield name, "off" if extra else "missing", install_hint(extra)
+        _, state, found = package(name, install_hint("triton" if name == "triton" else ""))
+        if state == "ok":
+            found += _slower(name)
+        yield name, "off" if state == "missing" and name == "triton" else state, found
 
 
 def _slower(library: str) -> str:

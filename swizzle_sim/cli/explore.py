@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -80,16 +81,14 @@ def _query(name: str, words: list[str] | None, chip: str, swizzle: str) -> str:
     from swizzle_sim.language import is_spec
     from swizzle_sim.workload.kernels import is_user_kernel
 
-    sizes = parse_sizes(words)
     name = serve("kernel", name) if is_user_kernel(name) else name
     chip = serve("gpu", chip) if chip.endswith(".toml") else chip
-    if not sizes:
-        sizes = start_sizes(name)
+    sizes = parse_sizes(words) or start_sizes(name)
     state = State(kernel=name, sizes=tuple(sizes.items()), gpu=chip)
     if swizzle:
         found = load_swizzle(swizzle)
         text = swizzle if is_spec(swizzle) and found.name == swizzle else found.source
-        state = State(kernel=name, sizes=tuple(sizes.items()), gpu=chip, swizzle=text)
+        state = replace(state, swizzle=text)
     state.load_kernel()
     state.load_gpu()
     return state.query()

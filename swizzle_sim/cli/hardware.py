@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,11 +26,12 @@ from swizzle_sim.cli.arguments import (
     option,
     run_folders,
 )
-from swizzle_sim.cli.output import line, pct, print_json, sizes_text, table
+from swizzle_sim.cli.output import line, pct, print_json, sizes_text, table, table_of
 from xcd_model.errors import CompileError, HardwareError, RunError
 
 if TYPE_CHECKING:
     from swizzle_sim.hardware.agreement import Agreement
+    from swizzle_sim.hardware.measurement import Measurement
 
 Top = Annotated[int, option("--top", min=1, max=100, help="How many of the best candidates.")]
 Check = Annotated[bool, option("--check/--no-check", help="Interpret and compile each rewritten kernel first.")]
@@ -105,7 +107,6 @@ def price_of(candidate: dict[str, Any]) -> str:
 
 def _of_kernel(name: str, given: Candidates, folder: Path, seed: int, check: bool) -> dict[str, Any]:
     from swizzle_sim.hardware.bundle import Finalist, make_bundle
-    from swizzle_sim.hardware.device import device_of
     from swizzle_sim.pricing.scoring import Scorer
     from swizzle_sim.rewrite.price import score_as_compiled
 
@@ -124,7 +125,7 @@ def _of_kernel(name: str, given: Candidates, folder: Path, seed: int, check: boo
             print(f"{one}: written in the general form, not compiled: {error}", file=sys.stderr)
             score = scorer.score(found)
         finalists.append(Finalist(name=found.name or one, source=found.source, score=score))
-    return make_bundle(workload, device_of(device), finalists, folder, baseline=scorer.baseline, seed=seed, check=check)
+    return make_bundle(workload, device, finalists, folder, baseline=scorer.baseline, seed=seed, check=check)
 
 
 def import_(
@@ -155,8 +156,6 @@ def import_(
 
 def _look_into(path: Path, json: bool) -> None:
     """Show what a profiler's own file says; nothing is stored."""
-    from dataclasses import asdict
-
     from swizzle_sim.hardware.readers import read_profile
 
     found = read_profile(path)
@@ -165,13 +164,7 @@ def _look_into(path: Path, json: bool) -> None:
         print_json({**document, "agents": [asdict(one) for one in found.agents], "notes": list(found.notes)})
         return
     rows = [
-        [
-            one.kernel[:60],
-            str(one.number),
-            "-" if one.duration_ns is None else f"{one.duration_ns / 1e3:.1f}",
-            name,
-            f"{value:.6g}",
-        ]
+        [one.kernel[:60], str(one.number), _fixed(one.duration_ns, 1e-3), name, f"{value:.6g}"]
         for one in found.dispatches
         for name, value in (one.counters or {"-": float("nan")}).items()
     ]
@@ -181,6 +174,10 @@ def _look_into(path: Path, json: bool) -> None:
         line(f"{agent.name} {agent.product}: {agent.xcds} XCDs, {agent.compute_units} CUs")
     for note in found.notes:
         line(f"note: {note}")
+
+
+def _fixed(value: float | None, scale: float = 1.0, digits: int = 1) -> str:
+    return "-" if value is None else f"{scale * value:.{digits}f}"
 
 
 def _home_of(path: Path, result: dict[str, Any]) -> Path:
@@ -283,7 +280,7 @@ def _document(one: Agreement) -> dict[str, Any]:
         "machine": one.result["machine"],
         "kind": one.kind,
         "replay": one.manifest["replay"],
-        "candidates": [{**m.as_dict(), "predicted": one.predicted[m.candidate]} for m in one.measurements],
+        "candidates": [{**asdict(m), "predicted": one.predicted[m.candidate]} for m in one.measurements],
         "comparisons": [
             {
                 **{"figure": c.figure.name, "unit": c.figure.unit, "candidates": list(c.candidates)},
@@ -297,44 +294,29 @@ def _document(one: Agreement) -> dict[str, Any]:
 
 
 def _print(one: Agreement) -> None:
-    def times(value: float | None) -> str:
-        return "-" if value is None else f"{value:.1f}"
-
-    def bytes_(value: float | None) -> str:
-        return "-" if value is None else f"{value / 1e9:.3f}"
-
-    rows = []
-    for m in one.measurements:
-        guess = one.predicted[m.candidate] or {}
-        rows.append(
-            [
-                *(m.name, m.right, pct(guess.get("l2_hit_rate")), pct(m.l2_hit_rate)),
-                *(bytes_(guess.get("hbm_read_bytes")), bytes_(m.read_bytes)),
-                *(times(guess.get("time_us")), times(m.time_cold_us), times(m.time_warm_us)),
-            ]
-        )
     kind, replay = one.kind, one.manifest["replay"]
     reads = "read from the fabric" if one.manifest["gpu"]["vendor"] == "amd" else "read from memory"
-    columns = (
-        *("swizzle", "outputs", "L2 hit rate [%]\nsimulated", f"\n{kind}", "HBM reads [GB]\nsimulated"),
-        *(f"{reads} [GB]\n{kind}", "time [µs]\nsimulated", f"\n{kind}, cold", f"\n{kind}, warm"),
-    )
+
+    def guess(name: str) -> Callable[[Measurement], Any]:
+        return lambda m: (one.predicted[m.candidate] or {}).get(name)
+
+    rate, read, time_us = guess("l2_hit_rate"), guess("hbm_read_bytes"), guess("time_us")
+    columns: dict[str, Callable[[Measurement], str]] = {
+        "outputs": lambda m: m.right,
+        "L2 hit rate [%]\nsimulated": lambda m: pct(rate(m)),
+        f"\n{kind}": lambda m: pct(m.l2_hit_rate),
+        "HBM reads [GB]\nsimulated": lambda m: _fixed(read(m), 1e-9, 3),
+        f"{reads} [GB]\n{kind}": lambda m: _fixed(m.read_bytes, 1e-9, 3),
+        "time [µs]\nsimulated": lambda m: _fixed(time_us(m)),
+        f"\n{kind}, cold": lambda m: _fixed(m.time_cold_us),
+        f"\n{kind}, warm": lambda m: _fixed(m.time_warm_us),
+    }
     title = f"{one.manifest['kernel']} {sizes_text(one.manifest['problem'])}: {one.manifest['gpu']['title']}"
-    table(
-        title,
-        columns,
-        rows,
-        left=2,
-        note=f"simulated by the {replay} replay; {kind} on {one.result['machine']['name']}",
-    )
-    for c in one.comparisons:
-        if c.nothing_to_rank:
-            line(f"{c.figure.name}: {c.nothing_to_rank}")
-            continue
-        rho = "-" if c.rank_correlation is None else f"{c.rank_correlation:+.2f}"
-        same = "the same winner" if c.same_winner else "another winner"
-        line(f"{c.figure.name}: rank correlation {rho} over {len(c.candidates)} orders, {same}")
+    note = f"simulated by the {replay} replay; {kind} on {one.result['machine']['name']}"
+    table_of(title, "swizzle", columns, [(m.name, m) for m in one.measurements], left=2, note=note)
+    for said in one.sentences:
+        line(said)
     if kind == "replayed":
         line("replayed: these counts come from a stand-in or a recording; nothing here was measured")
-    for doubt in dict.fromkeys(f"{m.name}: {text}" for m in one.measurements for text in m.doubts):
-        line(f"doubt: {doubt}")
+    for doubt in one.doubts:
+        line(doubt)

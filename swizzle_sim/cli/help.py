@@ -1,7 +1,7 @@
 """``--help`` within one screen: commands by task, and of a command the options that most people need, with examples.
 
-Options that stand in a panel of their own are named below; ``--help-all`` says what they do. The examples are run by
-the tests and shown in ``docs/cli.md``.
+Options that stand in a panel of their own are named below; ``--help-all`` says what they do. The examples of
+``examples.txt`` are run by the tests and shown in ``docs/cli.md``.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import re
 import shutil
 import textwrap
 from collections.abc import Iterable
+from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from rich.cells import cell_len
@@ -26,70 +28,15 @@ TASKS = {
 }
 OTHERS = "More commands"
 
-FIRST = (
-    ("swizzle-sim kernels", "what can be scored"),
-    ("swizzle-sim check 'contiguous+row' --grid 64x64", "is it a bijection?"),
-    ("swizzle-sim score gemm --swizzle 'contiguous+group_m(size=4)'", "hit rate, traffic and time"),
-    ("swizzle-sim optimize gemm M=4096 N=4096 --gpu mi355x", "find a better one"),
-    ("swizzle-sim COMMAND --help", "options and examples of a command"),
-)
-EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
-    "agreement": (("swizzle-sim agreement tests/hardware/data/h200/transpose", "a measured bundle"),),
-    "bundle": (
-        ("swizzle-sim bundle runs/gemm-mi300x-001 --top 3 -o gemm-bundle", "the best three of a run"),
-        ("swizzle-sim bundle gemm M=4096 N=4096 --swizzle contiguous+row", "your own candidate"),
-    ),
-    "calibrate": (
-        ("swizzle-sim calibrate --gpu h200 --measured tests/hardware/data/h200/calibrate.csv", "as an H200 printed it"),
-    ),
-    "capture": (("swizzle-sim capture my_kernel.py M=2048 -o my.trace.npz", "then: swizzle-sim score my.trace.npz"),),
-    "ceiling": (("swizzle-sim ceiling gemm M=4096 N=4096 K=4096 --out table", "and write it as a lookup table"),),
-    "check": (
-        ("swizzle-sim check 'contiguous+group_m(size=8)' --grid 64x64", "a family"),
-        ("swizzle-sim check mine.txt --grid 1000 --xcds 7", "a file, on another GPU"),
-        ("swizzle-sim check mine.txt --kernel gemm M=4096", "with the sizes of a kernel"),
-        ("swizzle-sim check src/ --sarif out.sarif", "every remap of a repository"),
-    ),
-    "compare": (("swizzle-sim compare runs/gemm-mi300x-001 runs/gemm-mi300x-search-001", ""),),
-    "confirm": (("swizzle-sim confirm runs/gemm-mi300x-001 --top 3", "where the GPU is"),),
-    "doctor": (("swizzle-sim doctor --report", "a block to paste into an issue"),),
-    "explore": (("swizzle-sim explore gemm M=2048 N=2048 --gpu mi355x", "a page on this machine, in the browser"),),
-    "export": (
-        ("swizzle-sim export runs/gemm-mi300x-001 -o attempts.csv", "or attempts.parquet"),
-        ("swizzle-sim export runs/gemm-mi300x-001 -o study.db", "then: optuna-dashboard sqlite:///study.db"),
-    ),
-    "gpus": (("swizzle-sim gpus --json", "with the source of every number"),),
-    "hit-rates": (
-        ("swizzle-sim hit-rates kernels/ --against main", "did a kernel lose its remap?"),
-        ("swizzle-sim hit-rates my_kernel.py --out rates.json", "to compare with later"),
-    ),
-    "import": (("swizzle-sim import gemm-bundle/result.json", "the result of confirm.py"),),
-    "init-kernel": (("swizzle-sim init-kernel my_code.py:matmul", "writes matmul_kernel.py"),),
-    "kernels": (("swizzle-sim kernels --gpu mi355x", "the bound depends on the GPU"),),
-    "occupancy": (("swizzle-sim occupancy gemm BLOCK_M=128 BLOCK_N=128 --gpu mi355x", ""),),
-    "optimize": (
-        ("swizzle-sim optimize gemm M=4096 N=4096 --gpu mi355x", "known families"),
-        ("swizzle-sim optimize gemm --proposer search --evaluations 200", "templates with parameters"),
-        ("swizzle-sim optimize gemm --proposer llm --model openai/gpt-4o", "a model proposes"),
-        ("swizzle-sim optimize my_kernel.py", "your own kernel, rewritten at the end"),
-        ("swizzle-sim optimize gemm --tune tiles", "tile sizes with GROUP_M"),
-        ("swizzle-sim optimize my_kernel.py --tune configs", "an autotuner's configurations"),
-    ),
-    "report": (("swizzle-sim report runs/gemm-mi300x-001 --open", ""),),
-    "rewrite": (("swizzle-sim rewrite my_kernel.py --swizzle best.txt --diff", "nothing is written without -o"),),
-    "runs": (("swizzle-sim runs", ""),),
-    "score": (
-        ("swizzle-sim score gemm --swizzle 'contiguous+group_m(size=4)'", ""),
-        ("swizzle-sim score gemm --swizzle row --swizzle contiguous+row --gpu mi300x --gpu mi355x", "a table"),
-        ("swizzle-sim score gemm M=4096 --swizzle mine.txt --replay timed --seeds 5", "with workgroup skew"),
-    ),
-    "show": (("swizzle-sim show softmax --picture softmax.png", ""),),
-    "study": (("swizzle-sim study contexts --kernel gemm --model openai/gpt-4o --out studies", ""),),
-    "suite": (("swizzle-sim suite softmax layer_norm --effort 0.1", "two kernels, a few candidates"),),
-    "sweep": (('swizzle-sim sweep gemm --over M,N --values "powers 1024..4096" --swizzle contiguous+row', ""),),
-    "tune-prompt": (("swizzle-sim tune-prompt --model openai/gpt-4o-mini --train gemm --held-out softmax", ""),),
-    "what-if": (("swizzle-sim what-if gemm --set l2.size_bytes=4MiB,8MiB --swizzle contiguous", "a larger L2"),),
-}
+
+def _examples() -> tuple[list[tuple[str, str]], dict[str, list[tuple[str, str]]]]:
+    """Read ``examples.txt``: where to begin, then each command as it is typed, with a remark behind a hash."""
+    first, _, rest = Path(__file__).with_name("examples.txt").read_text(encoding="utf-8").partition("\n\n")
+    begin, typed = ([line.partition("   # ")[::2] for line in part.splitlines()] for part in (first, rest))
+    return begin, {name: list(mine) for name, mine in groupby(typed, lambda one: one[0].split()[1])}
+
+
+FIRST, EXAMPLES = _examples()
 
 
 def task_of(command: str) -> str:

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
@@ -21,7 +21,7 @@ from swizzle_sim.base.text import visible
 if TYPE_CHECKING:
     from swizzle_sim.language import Grid, Swizzle, Verdict
     from swizzle_sim.pricing.replaying import WorkPerWorkgroup
-    from swizzle_sim.pricing.scores import Score
+    from swizzle_sim.pricing.scores import Balance, Score
     from swizzle_sim.pricing.scoring import Scorer
     from swizzle_sim.search.advice import Advice
     from swizzle_sim.workload.price import RemapPrice
@@ -40,15 +40,6 @@ SIMULATED = {
     "timed": "simulated, timed replay, arithmetic at the sustained clock or what power allows; not a measurement",
 }
 BELIEVE = "Which replay, and which number to believe: docs/believe.md"
-LEVEL_COLUMNS = (
-    "L1\nreads",
-    "L1 hit\n[%]",
-    "L2\nrequests",
-    "L2 hit\n[%]",
-    "L2\nmisses",
-    "HBM read\n[MB]",
-    "HBM write\n[MB]",
-)
 COUNTED = {replay: f"simulated, {replay} replay; not a measurement" for replay in SIMULATED}  # of tables without a time
 
 
@@ -65,13 +56,10 @@ class _Clean(Console):
 
     def print(self, *objects: Any, **options: Any) -> None:
         shown = [visible(one) if isinstance(one, str) else one for one in objects]
-        if self.is_terminal and len(shown) == 1 and isinstance(shown[0], str) and _folds(shown[0]):
+        text = shown[0] if self.is_terminal and len(shown) == 1 else None
+        if isinstance(text, str) and not text.startswith(" ") and "\n" not in text.rstrip("\n"):
             options.setdefault("soft_wrap", False)
         super().print(*shown, **options)
-
-
-def _folds(text: str) -> bool:
-    return not text.startswith(" ") and "\n" not in text.rstrip("\n")
 
 
 def console(*, wide: bool = False) -> Console:
@@ -98,7 +86,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, 
     kept = list(range(len(heads)))
     shown, needs = _drawn(out, heads, cells, kept, left)
     for least in LEAST:
-        if needs > out.width and (gone := [i for i in kept if _ends_in(heads[i], least) and i > 0]):
+        if needs > out.width and (gone := [i for i in kept if heads[i].replace("\n", " ").endswith(least) and i > 0]):
             kept = [i for i in kept if i not in gone]
             shown, needs = _drawn(out, heads, cells, kept, left)
     if needs > out.width:
@@ -112,6 +100,20 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, 
     if len(kept) < len(heads):
         away = ", ".join(heads[i].replace("\n", " ") for i in range(len(heads)) if i not in kept)
         line(f"left out at {console().width} columns: {away} (wider, or --json)")
+
+
+def table_of(
+    title: str,
+    what: str,
+    columns: Mapping[str, Callable[[Any], str]],
+    things: Iterable[tuple[str, Any]],
+    *,
+    left: int = 1,
+    note: str = "",
+) -> None:
+    """Print a table of named things: their names below ``what``, and what each column says of them."""
+    rows = [[name, *(said(one) for said in columns.values())] for name, one in things]
+    table(title, [what, *columns], rows, left=left, note=note)
 
 
 def _drawn(
@@ -134,11 +136,6 @@ def _drawn(
     return shown, Measurement.get(out, out.options.update(max_width=100_000), shown).minimum
 
 
-def _ends_in(head: str, least: str) -> bool:
-    """Whether a head is that of a column, perhaps below the name of what it is of."""
-    return head.replace("\n", " ").endswith(least)
-
-
 def _lists(title: str, columns: Sequence[str], cells: Sequence[Sequence[str]], note: str) -> None:
     for said in (title, *([f"({note})"] if note else [])):
         line(said)
@@ -154,14 +151,15 @@ def pct(rate: float | None) -> str:
     return "-" if rate is None or math.isnan(rate) else f"{100 * rate:.2f}"
 
 
-SCORE_COLUMNS = (
-    "L2 hit\nrate [%]",
-    "Infinity\nCache hit\nrate [%]",
-    "HBM\n[GB]",
-    "time\n[µs]",
-    "speedup",
-    "below\nbound [pt]",
-)
+SCORE: Mapping[str, Callable[[Score], str]] = {
+    "L2 hit\nrate [%]": lambda score: pct(score.l2_hit_rate),
+    "Infinity\nCache hit\nrate [%]": lambda score: pct(score.mall_hit_rate),
+    "HBM\n[GB]": lambda score: f"{score.hbm_bytes / 1e9:.3f}",
+    "time\n[µs]": lambda score: f"{score.time_us:.1f}",
+    "speedup": lambda score: f"{score.speedup:.3f}",
+    "below\nbound [pt]": lambda score: f"{100 * score.distance_to_bound:.2f}",
+}
+SCORE_COLUMNS = tuple(SCORE)
 
 
 def score_columns(gpu: str, replay: str) -> tuple[str, ...]:
@@ -190,14 +188,7 @@ def print_advice(advice: Advice) -> None:
 
 def score_cells(score: Score) -> list[str]:
     """Cells of one score, in the order of `SCORE_COLUMNS`."""
-    return [
-        pct(score.l2_hit_rate),
-        pct(score.mall_hit_rate),
-        f"{score.hbm_bytes / 1e9:.3f}",
-        f"{score.time_us:.1f}",
-        f"{score.speedup:.3f}",
-        f"{100 * score.distance_to_bound:.2f}",
-    ]
+    return [said(score) for said in SCORE.values()]
 
 
 def sizes_text(problem: Mapping[str, int]) -> str:
@@ -242,50 +233,43 @@ def scored_on(scorer: Scorer) -> dict[str, Any]:
     }
 
 
+Level = Mapping[str, Mapping[str, int]]
+LEVELS: Mapping[str, Callable[[Level], str]] = {
+    "L1\nreads": lambda at: str(at["l1"]["requests"]),
+    "L1 hit\n[%]": lambda at: _share(at["l1"]["hits"], at["l1"]["requests"]),
+    "L2\nrequests": lambda at: str(at["l2"]["requests"]),
+    "L2 hit\n[%]": lambda at: _share(at["l2"]["hits"], at["l2"]["requests"]),
+    "L2\nmisses": lambda at: str(at["l2"]["misses"]),
+    "HBM read\n[MB]": lambda at: f"{at['hbm']['read_bytes'] / 1e6:.1f}",
+    "HBM write\n[MB]": lambda at: f"{at['hbm']['write_bytes'] / 1e6:.1f}",
+}
+
+
 def print_levels(traffic: Traffic, title: str, note: str) -> None:
     """Print requests, hit rates and bytes of each tensor, and of all."""
     from xcd_model.replay.traffic import traffic_as_dict
 
     counts = traffic_as_dict(traffic)
-    parts = {**counts["by_tensor"], "all": counts["all"]}
-    table(title, ("tensor", *LEVEL_COLUMNS), [(name, *_cells(part)) for name, part in parts.items()], note=note)
-
-
-def _cells(part: dict[str, dict[str, int]]) -> list[str]:
-    l1, l2, hbm = part["l1"], part["l2"], part["hbm"]
-    return [
-        str(l1["requests"]),
-        _share(l1["hits"], l1["requests"]),
-        str(l2["requests"]),
-        _share(l2["hits"], l2["requests"]),
-        str(l2["misses"]),
-        f"{hbm['read_bytes'] / 1e6:.1f}",
-        f"{hbm['write_bytes'] / 1e6:.1f}",
-    ]
+    table_of(title, "tensor", LEVELS, {**counts["by_tensor"], "all": counts["all"]}.items(), note=note)
 
 
 def _share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.2f}" if whole else "-"
 
 
-BALANCE_COLUMNS = ("work of the\nfullest XCD\n/ mean", "last XCD\nends\n/ first", "makespan\n/ ideal", "tail\n[%]")
+BALANCE: Mapping[str, Callable[[Balance], str]] = {
+    "work of the\nfullest XCD\n/ mean": lambda found: f"{found.heaviest_over_mean:.2f}",
+    "last XCD\nends\n/ first": lambda found: f"{found.last_over_first:.2f}",
+    "makespan\n/ ideal": lambda found: f"{found.over_ideal:.2f}",
+    "tail\n[%]": lambda found: f"{100 * found.tail / found.makespan:.1f}",
+}
 
 
 def print_balance(work: WorkPerWorkgroup, scores: Mapping[str, Score]) -> None:
     """Print how much work the workgroups have, and how evenly each order spreads it."""
-    rows = [
-        (
-            name,
-            f"{found.heaviest_over_mean:.2f}",
-            f"{found.last_over_first:.2f}",
-            f"{found.over_ideal:.2f}",
-            f"{100 * found.tail / found.makespan:.1f}",
-        )
-        for name, score in scores.items()
-        if (found := score.balance)
-    ]
+    found = [(name, score.balance) for name, score in scores.items() if score.balance]
     note = "ideal: all CUs end at once, with the same CU time; tail: the part of the time in which some CU has no work"
-    table(f"Balance: {work}", ("swizzle", *BALANCE_COLUMNS), rows, note=note)
+    table_of(f"Balance: {work}", "swizzle", BALANCE, found, note=note)
 
 
 def cores() -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from swizzle_sim.cli.arguments import Json, Launch, SwizzleText, grouped, load_swizzle, offer, option, parse_sizes
-from swizzle_sim.cli.output import print_json
+from swizzle_sim.cli.output import print_json, say
 from xcd_model.errors import SwizzleSimError
 
 if TYPE_CHECKING:
@@ -98,45 +98,40 @@ def _document(found: Rewritten, checked: Checked | None, out: Path | None) -> di
         "guard": found.guarded.condition or None,
         "verdict": found.guarded.verdict.as_dict(),
         "diff": found.diff(out.name if out else ""),
-        "check": _check_document(checked) if checked else None,
+        "check": _without_files(asdict(checked)) if checked else None,
     }
 
 
-def _check_document(checked: Checked) -> dict[str, Any]:
+def _without_files(check: dict[str, Any]) -> dict[str, Any]:
     """What was run and compiled, without the digests of the files that took part."""
-    found = asdict(checked)
-    for compiled in (found["before"], found["after"]):
-        del compiled["files"]
-    return found
+    compiled = {key: {k: v for k, v in check[key].items() if k != "files"} for key in ("before", "after")}
+    return check | compiled
 
 
 def _print(found: Rewritten, checked: Checked | None, out: Path | None, price: RemapPrice | None) -> None:
     """Print on stderr what was done: stdout may be a file."""
-    from rich.console import Console
-
-    say = Console(stderr=True, highlight=False, soft_wrap=True)
     guard = f"where {found.guarded.condition}" if found.guarded.condition else "on every grid (all tested ones pass)"
-    say.print(f"remapped: the {found.at}'s id, {guard}; written as: {found.guarded.emission.name}", markup=False)
+    say(f"remapped: the {found.at}'s id, {guard}; written as: {found.guarded.emission.name}")
     if found.note:
-        say.print(f"  not the tile's: {found.note}", markup=False)
+        say(f"  not the tile's: {found.note}")
     for case in checked.cases if checked else ():
         what = "outputs equal bit for bit" if case.whole else "each touches and stores what its tile did"
-        say.print(f"checked: grid {case.grid}: {case.programs} programs, {case.moved} moved, {what}", markup=False)
+        say(f"checked: grid {case.grid}: {case.programs} programs, {case.moved} moved, {what}")
         for name, count in case.unwritten.items():
-            say.print(f"  {name}: {count} items that neither kernel writes", markup=False)
+            say(f"  {name}: {count} items that neither kernel writes")
     if checked:
         if not any(case.whole for case in checked.cases):
-            say.print(f"  {checked.words}", markup=False)
-        say.print(compiled_line(checked), markup=False)
+            say(f"  {checked.words}")
+        say(compiled_line(checked))
     else:
-        say.print("not checked (--no-check)", markup=False)
+        say("not checked (--no-check)")
     if price is not None:
         lost = " (workgroups lost)" if price.loses_occupancy else ""
-        say.print(f"price of the remap: {price}{lost}", markup=False)
+        say(f"price of the remap: {price}{lost}")
         if price.advice:
-            say.print(f"  {price.advice}", markup=False)
+            say(f"  {price.advice}")
     if out is not None:
-        say.print(f"written: {out}", markup=False)
+        say(f"written: {out}")
 
 
 def compiled_line(checked: Checked) -> str:
@@ -194,16 +189,11 @@ def rewrite_best(run: Run, kernel: Kernel, gpu: Gpu) -> Written:
         write_rewritten(found, path)
     except SwizzleSimError as error:
         return _none(str(error))
-    more = (price.advice,) if price.advice else ()
-    return Written(
-        path,
-        "",
-        (
-            f"rewritten kernel: {path} (the {found.at}'s id, {price.emission}; {checked.words}; "
-            f"{checked.after.arch}: {price})",
-            *more,
-        ),
+    said = (
+        f"rewritten kernel: {path} (the {found.at}'s id, {price.emission}; {checked.words}; "
+        f"{checked.after.arch}: {price})"
     )
+    return Written(path, "", (said, *([price.advice] if price.advice else [])))
 
 
 def _none(why: str) -> Written:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from swizzle_sim.base.atomic_write import write_whole
+from swizzle_sim.base.atomic_write import check_folder, write_whole
 from swizzle_sim.base.progress import Progress
 from swizzle_sim.capture.own_remap import OwnRemap, own_remap
 from swizzle_sim.cli import output
@@ -33,7 +33,7 @@ from swizzle_sim.uncertainty import Span, Uncertainty, uncertainty
 from swizzle_sim.uncertainty.study import DRAWS
 from swizzle_sim.workload.price import RemapPrice
 from xcd_model import Traffic
-from xcd_model.errors import RunError, SwizzleSimError
+from xcd_model.errors import SwizzleSimError
 from xcd_model.replay.traffic import traffic_as_dict
 
 LAUNCHED = "launch order"
@@ -251,34 +251,25 @@ class InFull:
 
 
 def _drawn(scorer: Scorer, name: str, order: np.ndarray, found: Scored, more: OfOne) -> list[Path]:
-    """Files of pictures and of the trace for Perfetto that were asked for."""
-    files = []
+    """Write the pictures and the trace for Perfetto that were asked for; their files."""
+    files: dict[Path, bytes] = {}
     if more.plots is not None:
+        from swizzle_sim.report import over_time, per_xcd, png
+
+        check_folder(more.plots)
+        note = f"simulated, {scorer.replay} replay"
         before = scorer.traffic(np.arange(order.size), threads=output.cores())
-        files = _write_plots(more.plots, name, (before, found.traffic), (scorer.baseline, found.score))
+        files[more.plots / "over_time.png"] = png(over_time(before, found.traffic, name=name), note=note)
+        files[more.plots / "per_xcd.png"] = png(per_xcd(scorer.baseline, found.score, name=name), note=note)
     if more.perfetto is not None:
         from swizzle_sim.report.display.perfetto import perfetto_trace
 
         traffic, spans = found.own.traffic_and_spans(order)
         title = f"{scorer.kernel.name} on {scorer.gpu.title}, {name}"
-        write_whole(more.perfetto, perfetto_trace(spans, order, traffic, scorer.gpu, title).encode())
-        files.append(more.perfetto)
-    return files
-
-
-def _write_plots(folder: Path, name: str, traffics: tuple[Traffic, Traffic], scores: tuple[Score, Score]) -> list[Path]:
-    """Write hit rate over time and per XCD of launch order and candidate; return the files."""
-    from swizzle_sim.report import over_time, per_xcd, png
-
-    note = f"simulated, {'lockstep' if traffics[0].turns else 'timed'} replay"
-    figures = {"over_time.png": over_time(*traffics, name=name), "per_xcd.png": per_xcd(*scores, name=name)}
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for file, figure in figures.items():
-            (folder / file).write_bytes(png(figure, note=note))
-    except OSError as error:
-        raise RunError(f"{folder}: cannot be written ({error.strerror})") from None
-    return [folder / file for file in figures]
+        files[more.perfetto] = perfetto_trace(spans, order, traffic, scorer.gpu, title).encode()
+    for path, data in files.items():
+        write_whole(path, data)
+    return list(files)
 
 
 def _ranges(scorer: Scorer, order: np.ndarray, draws: int) -> Uncertainty:

@@ -187,9 +187,9 @@ def _malformed(error: Exception) -> Any:
 
 def _wait(queue: LatestOnlyQueue) -> tuple[Any, ...]:
     """Look whether the worker has compiled; the gallery is drawn by it."""
-    if not queue.ready:
+    if not queue.worker.ready:
         return no_update, no_update, False, COMPILING
-    return show.gallery(queue.cards), True, True, no_update
+    return show.gallery(queue.worker.cards), True, True, no_update
 
 
 def _evaluate(queue: LatestOnlyQueue, given: SimpleNamespace) -> dict[str, Any]:
@@ -222,7 +222,7 @@ def _evaluate(queue: LatestOnlyQueue, given: SimpleNamespace) -> dict[str, Any]:
         "cards": ["card" if one["family"] in result.fits else "card elsewhere" for one in given.families],
         "status": f"{result.seconds:.2f} s",
         "page": "",
-        "pinned": layout.panel_of_pins(show.side_by_side(result)),
+        "pinned": [layout.panel("Pinned orders", *parts)] if (parts := show.side_by_side(result)) else [],
     }
 
 

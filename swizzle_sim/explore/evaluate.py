@@ -7,13 +7,13 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from swizzle_sim.capture.occupancy import compiled_for
 from swizzle_sim.explore.gallery import fits
-from swizzle_sim.explore.state import State, read_order, read_query
+from swizzle_sim.explore.state import State, read_order
 from swizzle_sim.language import FAMILIES, Swizzle, Verdict
 from swizzle_sim.language.vm import permutation_of
 from swizzle_sim.pricing.scores import Score
@@ -33,16 +33,11 @@ LOOK_EVERY_S = 0.2
 SCORES = 60  # small: pinned orders over some kernels and GPUs
 
 T = TypeVar("T")
+Replays = Callable[[np.ndarray, str], Score]
 
 
-class Told(Protocol):
-    """What is told how far a timed replay is: ``done`` of ``total`` workgroups of the order ``what`` have ended."""
-
-    def __call__(self, what: str, done: int, total: int) -> None: ...  # noqa: D102
-
-
-def untold(what: str, done: int, total: int) -> None:
-    """Tell nobody."""
+# Is told how far a timed replay is: the order, how many of its workgroups have ended, and of how many.
+Told = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,11 +101,7 @@ class Evaluator:
         self._compile = compile
         self._kept: dict[str, OrderedDict[Hashable, Any]] = {}
 
-    def __call__(self, query: str, *, anyway: bool = False, told: Told = untold) -> Result:
-        """Evaluate the state of an address; see `evaluate`."""
-        return self.evaluate(read_query(query), anyway=anyway, told=told)
-
-    def evaluate(self, state: State, *, anyway: bool = False, told: Told = untold) -> Result:
+    def evaluate(self, state: State, *, anyway: bool = False, told: Told = lambda *said: None) -> Result:
         """Verdict, maps and score of a state; no error of the project's own leaves it."""
         began = time.perf_counter()
         found: dict[str, Any] = {"state": state}
@@ -135,19 +126,33 @@ class Evaluator:
         found["fits"] = tuple(name for name in FAMILIES if fits(name, grid, gpu.xcds))
         swizzle = self._judge(found, scorer, state, xcd)
         found["too_large"] = "" if anyway else self._too_large(scorer)
-        replays = _Replays(self, scorer, state, told) if not found["too_large"] else None
-        if replays:
+        score = None if found["too_large"] else self._replays(scorer, state, told)
+        if score:
             self._share_bound(scorer, state)
-            found["baseline"] = replays.baseline
-        if replays and swizzle is not None and found["verdict"].bijective:
+            found["baseline"] = score(np.arange(xcd.size), "")
+        if score and swizzle is not None and found["verdict"].bijective:
             order = scorer.permutation(swizzle)
-            found["score"] = replays.score(order, state.swizzle)
-            found["assigned_bound"] = replays.assigned_bound(order, state.swizzle)
-        found["pinned"] = tuple(_pinned(scorer, replays, text, xcd) for text in state.pins)
-        if replays and state.xcd is not None and state.xcd < gpu.xcds:
-            launched = _look_at(scorer, np.arange(xcd.size), replays.baseline, state.xcd)
+            found["score"] = score(order, state.swizzle)
+            key = (_machine(state), state.swizzle)
+            found["assigned_bound"] = self._keep("assigned", key, lambda: scorer.assigned_bound(order), SCORES)
+        found["pinned"] = tuple(_pinned(scorer, score, text, xcd) for text in state.pins)
+        if score and state.xcd is not None and state.xcd < gpu.xcds:
+            launched = _look_at(scorer, np.arange(xcd.size), found["baseline"], state.xcd)
             mine = _look_at(scorer, order, found["score"], state.xcd) if found.get("score") else None
             found["one_xcd"] = launched, mine
+
+    def _replays(self, scorer: Scorer, state: State, told: Told) -> Replays:
+        """Score of an order by its text, that of the launch order by none; known ones are not replayed again."""
+
+        def score(order: np.ndarray, text: str) -> Score:
+            def make() -> Score:
+                before = score(np.arange(order.size), "").time_us if text else None
+                traffic = _watched_traffic(scorer, order, text or "launch order", told)
+                return scorer.score_traffic(traffic, baseline_us=before)
+
+            return self._keep("score", (_machine(state), text), make, SCORES)
+
+        return score
 
     def _judge(self, found: dict[str, Any], scorer: Scorer, state: State, xcd: np.ndarray) -> Swizzle | None:
         """Verdict and map of the swizzle; an error in its text leaves the launch order's results."""
@@ -226,44 +231,14 @@ def _machine(state: State) -> Hashable:
     return state.kernel, state.sizes, state.gpu, state.changes, state.replay
 
 
-class _Replays:
-    """Scores of orders at one kernel and GPU; those of an earlier state are not replayed again."""
-
-    def __init__(self, evaluator: Evaluator, scorer: Scorer, state: State, told: Told):
-        self._evaluator, self._scorer, self._told = evaluator, scorer, told
-        self._machine = _machine(state)
-
-    @property
-    def baseline(self) -> Score:
-        """Score of the launch order."""
-        order = np.arange(self._scorer.kernel.grid.num_pids)
-        return self._keep("baseline", "", lambda: self._replayed(order, "launch order", None))
-
-    def score(self, order: np.ndarray, text: str) -> Score:
-        """Score of the order that a text gives."""
-        before = self.baseline.time_us
-        return self._keep("score", text, lambda: self._replayed(order, text, before))
-
-    def assigned_bound(self, order: np.ndarray, text: str) -> float:
-        """L2 hit rate that no cache could exceed with the tiles on these XCDs."""
-        return self._keep("assigned", text, lambda: self._scorer.assigned_bound(order))
-
-    def _keep(self, what: str, text: str, make: Callable[[], T]) -> T:
-        return self._evaluator._keep(what, (self._machine, text), make, SCORES)
-
-    def _replayed(self, order: np.ndarray, what: str, baseline_us: float | None) -> Score:
-        traffic = _watched_traffic(self._scorer, order, what, self._told)
-        return self._scorer.score_traffic(traffic, baseline_us=baseline_us)
-
-
-def _pinned(scorer: Scorer, replays: _Replays | None, text: str, xcd: np.ndarray) -> Pinned:
+def _pinned(scorer: Scorer, score: Replays | None, text: str, xcd: np.ndarray) -> Pinned:
     """Figures of one pinned order; an error stays in its place."""
     tiles = None
     try:
         swizzle = read_order(text)
         tiles = _map_of(scorer, swizzle, xcd)
         order = scorer.permutation(swizzle)
-        return Pinned(text=text, tiles=tiles, score=replays.score(order, text) if replays else None)
+        return Pinned(text=text, tiles=tiles, score=score(order, text) if score else None)
     except SwizzleSimError as error:
         return Pinned(text=text, tiles=tiles, problem=str(error))
 

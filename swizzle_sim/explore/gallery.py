@@ -30,19 +30,17 @@ class Card:
 def cards() -> list[Card]:
     """Every family, in the order of `FAMILIES`."""
     kinds = {0: "placement", 2: "order", 3: "3-D order"}
-    found = []
-    for one in FAMILIES.values():
-        found.append(
-            Card(
-                name=one.name,
-                kind=kinds[one.axes],
-                summary=one.summary,
-                source=one.source,
-                spec=spec_of(parse_spec(one.name)),
-                png=map_png(small_map(one.name), XCDS),
-            )
+    return [
+        Card(
+            name=one.name,
+            kind=kinds[one.axes],
+            summary=one.summary,
+            source=one.source,
+            spec=spec_of(parse_spec(one.name)),
+            png=map_png(small_map(one.name), XCDS),
         )
-    return found
+        for one in FAMILIES.values()
+    ]
 
 
 def small_map(spec: str) -> np.ndarray:

@@ -54,122 +54,65 @@ def _head() -> html.Header:
 
 
 def _left() -> list[Any]:
+    told = "A family such as contiguous+group_m(size=8), or a text of the language"
+    editor = dcc.Textarea(id="text", spellCheck=False, className="editor", maxLength=8 * MAX_TEXT_BYTES, title=told)
+    names = html.Span("a family, or statements over pid, num_pids, num_pid_m, num_xcds ...")
+    pin, out = show.button("Pin", "pin", title="Keep it beside the next"), show.button("Write out", "write-out")
+    gallery = html.Div(className="gallery", id="gallery", role="group", **_aria(label="Families"))
+    reset = show.button("Reset", "own", title="The GPU's own numbers")
+    says, sizes = html.P(id="kernel-says", className="soft"), html.Div(id="sizes", className="sizes")
     return [
-        _panel(
-            "Swizzle",
-            [
-                dcc.Textarea(
-                    id="text",
-                    spellCheck=False,
-                    className="editor",
-                    maxLength=8 * MAX_TEXT_BYTES,
-                    title="A family such as contiguous+group_m(size=8), or a text of the language",
-                ),
-                html.Div(
-                    [
-                        html.Span("a family, or statements over pid, num_pids, num_pid_m, num_xcds ..."),
-                        show.button("Pin", "pin", title="Keep it beside the next"),
-                        show.button("Write out", "write-out"),
-                    ],
-                    className="under",
-                ),
-                html.Div(className="gallery", id="gallery", role="group", **_aria(label="Families")),
-            ],
-            label="text",
-        ),
-        _panel(
-            "Kernel",
-            [
-                _dropdown("kernel", known_kernels()),
-                html.P(id="kernel-says", className="soft"),
-                html.Div(id="sizes", className="sizes"),
-            ],
-            label="kernel",
-        ),
-        _panel(
-            "GPU",
-            [
-                html.Div(
-                    [_dropdown("gpu", known_gpus()), show.button("Reset", "own", title="The GPU's own numbers")],
-                    className="row",
-                ),
-                html.Div([_slider(key) for key in SLIDERS], className="sliders"),
-            ],
-            label="gpu",
-        ),
+        panel("Swizzle", editor, _group("under", names, pin, out), gallery, of="text"),
+        panel("Kernel", _dropdown("kernel", known_kernels()), says, sizes),
+        panel("GPU", _group("row", _dropdown("gpu", known_gpus()), reset), _group("sliders", *map(_slider, SLIDERS))),
     ]
 
 
+def _group(style: str, *parts: Any) -> html.Div:
+    return html.Div([*parts], className=style)
+
+
 def _slider(key: str) -> html.Div:
-    return html.Div(
-        [
-            html.Span([LABELS[key], html.Output(id={"shown": key})], className="slider-label"),
-            dcc.Slider(
-                id={"slider": key}, min=0, max=1, step=1, value=0, marks=None, updatemode="drag",
-                allow_direct_input=False,
-            ),
-        ],
-        role="group",
-        **_aria(label=LABELS[key]),
-    )  # fmt: skip
+    name = html.Span([LABELS[key], html.Output(id={"shown": key})], className="slider-label")
+    steps: dict[str, Any] = {"min": 0, "max": 1, "step": 1, "value": 0, "marks": None}
+    slider = dcc.Slider(id={"slider": key}, **steps, updatemode="drag", allow_direct_input=False)
+    return html.Div([name, slider], role="group", **_aria(label=LABELS[key]))
 
 
 def _right() -> list[Any]:
+    pointed = html.P(POINT, id="under-pointer", className="soft readout")
+    anyway = show.button("Replay it anyway", "anyway", "button", hidden=True)
+    timed = {"label": " Timed replay as well, in the background", "value": "timed"}
+    command = html.Pre(id="command", className="command", tabIndex=0)
     return [
         html.Div(id="notice", role="alert"),
         html.Section(show.starting(), id="verdict", **_aria(live="polite", label="Verdict")),
-        _panel(
-            "Tile to XCD",
-            [html.Div(show.maps(NOTHING), id="maps"), html.P(POINT, id="under-pointer", className="soft readout")],
-        ),
-        _panel(
+        panel("Tile to XCD", html.Div(show.maps(NOTHING), id="maps"), pointed),
+        panel(
             "Score",
-            [
-                html.Div(show.score(NOTHING), id="score"),
-                html.Div(
-                    [
-                        html.P(id="note", className="soft"),
-                        show.button("Replay it anyway", "anyway", "button", hidden=True),
-                    ],
-                    className="under",
-                ),
-                dcc.Checklist(
-                    [{"label": " Timed replay as well, in the background", "value": "timed"}],
-                    id="timed",
-                    value=[],
-                    className="timed-choice",
-                ),
-                html.Div(id="timed-box", **_aria(live="polite")),
-            ],
+            html.Div(show.score(NOTHING), id="score"),
+            _group("under", html.P(id="note", className="soft"), anyway),
+            dcc.Checklist([timed], id="timed", value=[], className="timed-choice"),
+            html.Div(id="timed-box", **_aria(live="polite")),
         ),
         html.Div(id="pinned"),
-        _panel(
-            "The same on the command line",
-            [
-                html.Div(
-                    [html.Pre(id="command", className="command", tabIndex=0), show.button("Copy", "copy-command")],
-                    className="row",
-                )
-            ],
-        ),
+        panel("The same on the command line", _group("row", command, show.button("Copy", "copy-command"))),
     ]
 
 
 def size_boxes(name: str, sizes: dict[str, int]) -> list[Any]:
     """Boxes of a kernel's sizes."""
     two = switches(name)
+    plain: dict[str, Any] = {"type": "text", "inputMode": "numeric", "maxLength": 20, "autoComplete": "off"}
     return [
         html.Label(
             [
                 html.Span(f"{size} (0 or 1)" if size in two else size),
-                dcc.Input(
-                    id={"size": size}, type="text", inputMode="numeric", value=str(value), maxLength=20,
-                    autoComplete="off", className="box",
-                ),
+                dcc.Input(id={"size": size}, value=str(value), className="box", **plain),
             ]
         )
         for size, value in sizes.items()
-    ]  # fmt: skip
+    ]
 
 
 def choices(key: str, *values: int) -> list[int]:
@@ -189,14 +132,10 @@ def _dropdown(name: str, options: list[str]) -> dcc.Dropdown:
     )
 
 
-def panel_of_pins(parts: list[Any]) -> list[Any]:
-    """Panel of the pinned orders, if there are any."""
-    return [_panel("Pinned orders", parts)] if parts else []
-
-
-def _panel(title: str, children: list[Any], *, label: str = "") -> html.Section:
-    head = html.H2(html.Label(title, htmlFor=label) if label == "text" else title)
-    return html.Section([head, *children], className="panel", **_aria(label=title))
+def panel(title: str, *parts: Any, of: str = "") -> html.Section:
+    """Part of the page below a title, which labels the control named ``of``."""
+    head = html.H2(html.Label(title, htmlFor=of) if of else title)
+    return html.Section([head, *parts], className="panel", **_aria(label=title))
 
 
 def _aria(**values: str) -> dict[str, Any]:

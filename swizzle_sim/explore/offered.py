@@ -12,9 +12,8 @@ from swizzle_sim.capture.user_kernel import load
 from swizzle_sim.workload.kernels import GROUP, Kernel, kernel_names, registered
 from xcd_model import gpu_names
 
-_SERVED = {
-    kind: f"SWIZZLE_SIM_EXPLORE_{kind.upper()}" for kind in ("kernel", "gpu")
-}  # read by the process that replays
+# Read by the process that replays.
+_SERVED = {kind: f"SWIZZLE_SIM_EXPLORE_{kind.upper()}" for kind in ("kernel", "gpu")}
 
 # Sizes at which the page shows a kernel first, small enough to be replayed while one types; others are defaults.
 START: dict[str, dict[str, int]] = {
@@ -40,14 +39,7 @@ START: dict[str, dict[str, int]] = {
 
 
 def serve(kind: str, path: str) -> str:
-    """Let pages of this process, and of those that it starts, open one file of a kernel or GPU; the name it has there.
-
-    Parameters
-    ----------
-    kind : {"kernel", "gpu"}
-    path : str
-        As typed on the command line: ``my_kernel.py``, ``my.trace.npz``, ``mine.toml``.
-    """
+    """Let pages of this process, and of those that it starts, open one file of a kernel or GPU; its name there."""
     name = Path(path).name
     os.environ[_SERVED[kind]] = json.dumps({name: str(Path(path).resolve())})
     return name

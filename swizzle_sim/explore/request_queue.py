@@ -101,27 +101,12 @@ class Worker:
 
 
 class LatestOnlyQueue:
-    """Debounced queue in front of one worker: a request that its page has superseded is dropped.
-
-    Parameters
-    ----------
-    pause_s : float [s]
-    """
+    """Debounced queue in front of one worker: a request that its page has superseded is dropped."""
 
     def __init__(self, worker: Worker, *, pause_s: float = PAUSE_S):
-        self._worker, self._pause_s = worker, pause_s
+        self.worker, self._pause_s = worker, pause_s
         self._newest: OrderedDict[str, int] = OrderedDict()
         self._numbering, self._busy = threading.Lock(), threading.Lock()
-
-    @property
-    def ready(self) -> bool:
-        """Whether requests are answered; before that, kernels are compiled."""
-        return self._worker.ready
-
-    @property
-    def cards(self) -> list[Card]:
-        """The gallery, once `ready`."""
-        return self._worker.cards
 
     def submit(self, page: str, query: str, *, anyway: bool = False, told: Told | None = None) -> Result | None:
         """Evaluate the state of a page, unless the page submits another before it has begun."""
@@ -135,7 +120,7 @@ class LatestOnlyQueue:
             if self._busy.acquire(timeout=0.05):
                 try:
                     how: dict[str, Any] = {"anyway": anyway, "stale": stale} | ({"told": told} if told else {})
-                    return None if stale() else self._worker.evaluate(query, **how)
+                    return None if stale() else self.worker.evaluate(query, **how)
                 finally:
                     self._busy.release()
         return None
@@ -189,7 +174,6 @@ class TimedJobs:
 
     def __init__(self, start: Callable[[], Worker] = lambda: Worker(first=False)) -> None:
         self._start, self._lock = start, threading.Lock()
-        self._worker: Worker | None = None
         self._queue: LatestOnlyQueue | None = None
         self._jobs: OrderedDict[str, Job] = OrderedDict()
 
@@ -200,8 +184,7 @@ class TimedJobs:
             if job is not None and job.query == query:
                 return job
             if self._queue is None:
-                self._worker = self._start()
-                self._queue = LatestOnlyQueue(self._worker)
+                self._queue = LatestOnlyQueue(self._start())
             job = self._jobs[page] = Job(query)
             self._jobs.move_to_end(page)
             while len(self._jobs) > MAX_PAGES:
@@ -222,8 +205,8 @@ class TimedJobs:
     def close(self) -> None:
         """Stop the process."""
         with self._lock:
-            if self._worker is not None:
-                self._worker.close()
+            if self._queue is not None:
+                self._queue.worker.close()
 
     @staticmethod
     def _run(queue: LatestOnlyQueue, page: str, job: Job) -> None:
@@ -240,11 +223,11 @@ def _work(pipe: Connection, first: bool) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that serves, which then ends this one
     from swizzle_sim.explore.evaluate import Evaluator, Problem, Result  # noqa: PLC0415
     from swizzle_sim.explore.gallery import cards  # noqa: PLC0415
-    from swizzle_sim.explore.state import State  # noqa: PLC0415
+    from swizzle_sim.explore.state import State, read_query  # noqa: PLC0415
 
-    evaluate = Evaluator(compile=os.environ.get("SWIZZLE_SIM_COMPILE", "1") != "0")  # as the commands' `--compile`
+    evaluator = Evaluator(compile=os.environ.get("SWIZZLE_SIM_COMPILE", "1") != "0")  # as the commands' `--compile`
     if first:
-        evaluate(State().query())
+        evaluator.evaluate(State())
     pipe.send(cards() if first else [])
     while True:
         try:
@@ -252,7 +235,7 @@ def _work(pipe: Connection, first: bool) -> None:
         except EOFError:
             return
         try:
-            result = evaluate(query, anyway=anyway, told=lambda *said: pipe.send(said))
+            result = evaluator.evaluate(read_query(query), anyway=anyway, told=lambda *said: pipe.send(said))
         except MemoryError:
             result = Result(state=State(), problem=Problem(code="memory", message="out of memory: use smaller sizes"))
         except Exception as error:  # a defect must not end the page

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from dash import html
 
-from swizzle_sim.base.text import gigabytes, visible
+from swizzle_sim.base.text import gigabytes, percent, visible
 from swizzle_sim.explore.evaluate import Pinned, Result
 from swizzle_sim.explore.gallery import Card
 from swizzle_sim.language import is_spec
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from swizzle_sim.explore.request_queue import Job
     from swizzle_sim.pricing.scores import Score
 
-COLUMNS = ("L2 hit rate", "Infinity Cache hits", "HBM traffic", "Time, predicted", "Energy, assumed rates")
 NONE = "–"
 MAX_MESSAGE = 1200
 LONGEST_NAME = 60
@@ -224,35 +223,14 @@ def note(result: Result) -> str:
 
 def cells(score: Score | None) -> list[str]:
     """Cells of one score, in the order of `COLUMNS`."""
-    if score is None:
-        return [NONE] * len(COLUMNS)
-    return [
-        percent(score.l2_hit_rate),
-        percent(score.mall_hit_rate),
-        f"{gigabytes(score.hbm_bytes)} GB",
-        time_text(score.time_us),
-        energy_text(score.energy_j),
-    ]
+    return [NONE if score is None else text(of(score)) for of, text, _ in COLUMNS.values()]
 
 
 def changes(before: Score | None, after: Score | None) -> list[tuple[str, int]]:
     """What changed from one score to the other: text, and 1 for better, -1 for worse, 0 for neither."""
     if before is None or after is None:
         return [(NONE, 0)] * len(COLUMNS)
-    return [
-        _points(before.l2_hit_rate, after.l2_hit_rate, judged=True),
-        _points(
-            before.mall_hit_rate, after.mall_hit_rate, judged=False
-        ),  # may drop because better L2 hit rates leave fewer requests
-        _ratio(before.hbm_bytes, after.hbm_bytes),
-        _ratio(before.time_us, after.time_us),
-        _ratio(before.energy_j, after.energy_j),
-    ]
-
-
-def percent(rate: float | None) -> str:
-    """Write a rate of 0 to 1 in percent."""
-    return NONE if rate is None or math.isnan(rate) else f"{100 * rate:.1f} %"
+    return [change(of(before), of(after)) for of, _, change in COLUMNS.values()]
 
 
 def time_text(time_us: float) -> str:
@@ -271,7 +249,7 @@ def _signed(value: float, unit: str) -> str:
     return f"{value:+.1f} {unit}".replace("-", "−")
 
 
-def _points(before: float, after: float, *, judged: bool) -> tuple[str, int]:
+def _points(before: float, after: float, judged: bool = True) -> tuple[str, int]:
     if math.isnan(before) or math.isnan(after):
         return NONE, 0
     points = round(100 * (after - before), 1) + 0.0
@@ -283,6 +261,20 @@ def _ratio(before: float, after: float) -> tuple[str, int]:
         return NONE, 0
     change = round(100 * (after / before - 1), 1) + 0.0
     return _signed(change, "%") if change else "no change", (change < 0) - (change > 0)
+
+
+def _moved(before: float, after: float) -> tuple[str, int]:
+    """Points of a rate that may drop because better L2 hit rates leave fewer requests."""
+    return _points(before, after, judged=False)
+
+
+COLUMNS: dict[str, tuple[Callable[[Score], float], Callable[[Any], str], Callable[[Any, Any], tuple[str, int]]]] = {
+    "L2 hit rate": (lambda one: one.l2_hit_rate, percent, _points),
+    "Infinity Cache hits": (lambda one: one.mall_hit_rate, percent, _moved),
+    "HBM traffic": (lambda one: one.hbm_bytes, lambda count: f"{gigabytes(count)} GB", _ratio),
+    "Time, predicted": (lambda one: one.time_us, time_text, _ratio),
+    "Energy, assumed rates": (lambda one: one.energy_j, energy_text, _ratio),
+}
 
 
 def verdict_words(result: Result) -> tuple[str, str, list[str]]:

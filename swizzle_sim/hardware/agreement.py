@@ -63,6 +63,14 @@ class Comparison:
                 return f"all orders equal{where}: nothing to rank"
         return ""
 
+    def sentence(self, orders: int) -> str:
+        """How well the figure is predicted over the candidates that have it, of so many orders."""
+        over = f"over {len(self.candidates)} of {orders} orders"
+        if self.nothing_to_rank:
+            return f"{self.figure.name}: {self.nothing_to_rank}, {over}"
+        rho = "" if self.rank_correlation is None else f"rank correlation {self.rank_correlation:+.2f}, "
+        return f"{self.figure.name}: {rho}{'the same' if self.same_winner else 'another'} winner, {over}"
+
 
 @dataclass(frozen=True)
 class Agreement:
@@ -78,6 +86,17 @@ class Agreement:
     def kind(self) -> str:
         """``measured`` or ``replayed``."""
         return self.result["kind"]
+
+    @property
+    def sentences(self) -> list[str]:
+        """How well each figure is predicted."""
+        return [one.sentence(len(self.measurements)) for one in self.comparisons]
+
+    @property
+    def doubts(self) -> list[str]:
+        """What may be wrong with the measurements, each said once."""
+        said = (f"doubt: {one.name}: {text}" for one in self.measurements for text in one.doubts)
+        return list(dict.fromkeys(said))
 
 
 def agreement(

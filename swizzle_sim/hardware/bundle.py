@@ -6,7 +6,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,16 @@ from swizzle_sim.base.release import version
 from swizzle_sim.capture.occupancy import ARCHITECTURES
 from swizzle_sim.capture.process import shared_worker
 from swizzle_sim.capture.workload import Workload, of_kernel
-from swizzle_sim.hardware.bundle_files import KERNELS, arguments_of, hip_source, package_files, probe_source, texts
-from swizzle_sim.hardware.device import Device
+from swizzle_sim.hardware.bundle_files import (
+    KERNELS,
+    Device,
+    arguments_of,
+    device_of,
+    hip_source,
+    package_files,
+    probe_source,
+    texts,
+)
 from swizzle_sim.hardware.node.manifest import FORMAT, MANIFEST, digest, identity
 from swizzle_sim.language import Swizzle
 from swizzle_sim.pricing.scores import Score
@@ -26,7 +34,7 @@ from swizzle_sim.pricing.waiting import with_flags_unset
 from swizzle_sim.rewrite import check_rewritten, rewrite_workload
 from swizzle_sim.rewrite.guard import GENERAL, named
 from swizzle_sim.workload.kernels import Kernel
-from swizzle_sim.workload.launch import Launch
+from xcd_model import Gpu
 from xcd_model.errors import HardwareError
 
 ORIGINAL = "original"
@@ -53,7 +61,7 @@ class Origin:
 
 def make_bundle(
     kernel: Kernel,
-    device: Device,
+    gpu: Gpu,
     finalists: Sequence[Finalist],
     folder: Path,
     *,
@@ -63,6 +71,7 @@ def make_bundle(
     check: bool = True,
 ) -> dict[str, Any]:
     """Write a bundle."""
+    device = device_of(gpu)
     if not finalists:
         raise HardwareError("nothing to confirm: the launch order is the only candidate; name another with --swizzle")
     if folder.exists():
@@ -81,8 +90,11 @@ def make_bundle(
     manifest: dict[str, Any] = {
         **{"format": FORMAT, "version": version(), "run": origin.run, "kernel": kernel.name},
         **{"function": work.launch.function, "problem": dict(kernel.problem), "source_sha256": digest(original)},
-        **{"gpu": device.as_dict(), "replay": origin.replay, "seed": seed, "priced_with": _compiler_of(finalists)},
-        "launch": _launch(work.launch, arguments, kernel.launches),
+        **{"gpu": asdict(device), "replay": origin.replay, "seed": seed, "priced_with": _compiler_of(finalists)},
+        "launch": {
+            **{"arguments": arguments, "constexprs": dict(work.launch.constexprs), "grid": list(work.launch.grid)},
+            **{"num_warps": work.launch.num_warps, "num_stages": work.launch.num_stages, "launches": kernel.launches},
+        },
         "remapped_grid": made[0][2],
         **{"candidates": entries, "package": package},
     }
@@ -101,14 +113,6 @@ def _sealed(manifest: dict[str, Any], files: Mapping[str, bytes]) -> dict[str, b
     manifest["files"] = {name: digest(data) for name, data in sorted(files.items())}
     manifest["bundle"] = identity(manifest)
     return {**files, MANIFEST: (json.dumps(manifest, indent=1, allow_nan=False) + "\n").encode()}
-
-
-def _launch(launch: Launch, arguments: Any, launches: int) -> dict[str, Any]:
-    """How the node launches each kernel."""
-    return {
-        **{"arguments": arguments, "constexprs": dict(launch.constexprs), "grid": list(launch.grid)},
-        **{"num_warps": launch.num_warps, "num_stages": launch.num_stages, "launches": launches},
-    }
 
 
 def _original(baseline: Score | None) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from string import Template
@@ -14,7 +15,6 @@ import numpy as np
 
 from swizzle_sim.base.release import version
 from swizzle_sim.capture.process import run_worker
-from swizzle_sim.hardware.device import Device
 from swizzle_sim.hardware.node.manifest import PACKAGE
 from swizzle_sim.language.emit import emit_triton
 from swizzle_sim.language.emit_hip import emit_hip
@@ -23,6 +23,7 @@ from swizzle_sim.language.ir import Form
 from swizzle_sim.language.variables import arguments
 from swizzle_sim.rewrite.normal import axes_of
 from swizzle_sim.workload.launch import Array, Launch
+from xcd_model import Gpu
 from xcd_model.errors import HardwareError
 
 SAMPLED_ITEMS = 1 << 26  # up to which the kernel's own inputs are made, and a sample of them looked at
@@ -35,6 +36,37 @@ STEP = 16  # K items a step
 SLICER, SLICER_TIMEOUT_S = "swizzle_sim.capture.sliced_text", 120.0
 LAUNCHED = "original.py"  # the part of ``kernel_original.py`` that is launched
 TEXTS = ("README.md", "run.sh", "job.sbatch")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Device:
+    """As much of a GPU as a bundle says of the machine it is for, in one partition mode."""
+
+    name: str  # as `xcd_model.spec.gpu.Gpu` has them
+    title: str
+    vendor: str
+    arch: str
+    partition: str
+    xcds: int  # of the model: what the candidates were written for
+    compute_units: int
+
+
+def device_of(gpu: Gpu) -> Device:
+    """Device that a GPU description describes."""
+    vendor = "amd" if gpu.arch.startswith("gfx") else "nvidia" if gpu.arch.startswith("sm_") else ""
+    if not vendor:
+        raise HardwareError(f"{gpu.name}: architecture {gpu.arch!r} is neither AMD's (gfx...) nor NVIDIA's (sm_...)")
+    if vendor == "amd" and gpu.xcds == 1:
+        raise HardwareError(f"{gpu.title} in {gpu.partition} mode is one XCD with one L2: there is nothing to swizzle")
+    return Device(
+        name=gpu.name,
+        title=gpu.title,
+        vendor=vendor,
+        arch=gpu.arch if vendor == "amd" else gpu.arch.rstrip("af"),  # sm_90a is the same chip as sm_90
+        partition=gpu.partition,
+        xcds=gpu.xcds,
+        compute_units=gpu.cus,
+    )
 
 
 def arguments_of(launch: Launch, seed: int) -> tuple[list[list[Any]], dict[str, bytes]]:

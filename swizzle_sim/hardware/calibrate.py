@@ -29,7 +29,6 @@ from xcd_model import Gpu
 from xcd_model.cache.packed import index_of as compiled_index
 from xcd_model.errors import HardwareError
 from xcd_model.spec.caches import Cache
-from xcd_model.spec.load import load_gpu
 
 COMPILERS = {"nvcc": ("-arch=native", "-x", "cu"), "hipcc": ("-x", "hip")}
 INDICES = ("as described", "modulo", "channel-fold 128", "channel-fold 256", "low-bits 1", "xor 1")
@@ -59,15 +58,11 @@ def compile_program(out: Path, *options: str) -> list[str]:
     if name is None:
         raise HardwareError("calibrate: neither nvcc nor hipcc is on the PATH: CUDA's or ROCm's compiler is needed")
     words = [name, "-O3", "-std=c++17", *options, *COMPILERS[name], "-o", str(out), str(source())]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, env=_platform(name))
+    amd = {"HIP_PLATFORM": "amd"} if name == "hipcc" else {}  # which must not take itself for nvcc's front end
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env={**os.environ, **amd})
     if done.returncode:
         raise HardwareError(f"calibrate: {name} failed: {done.stderr.strip()[-400:]}")
     return words
-
-
-def _platform(compiler: str) -> dict[str, str]:
-    """Environment: hipcc must not take itself for nvcc's front end."""
-    return {**os.environ, **({"HIP_PLATFORM": "amd"} if compiler == "hipcc" else {})}
 
 
 def measure() -> str:
@@ -114,8 +109,8 @@ def facts(lines: Lines, gpu: Gpu) -> list[Measured]:
         Measured("clock_mhz", round(1000 * clock), chased),
         Measured("l2.latency_ns", l2, "pointer chase over an eighth to half of the L2"),
         Measured("hbm.latency_ns", _latency(lines, 4 * last, 8 * last), mib),
-        Measured("hbm.bandwidth_gbps", round(_one(lines, "copied", "GB/s")), "copy, read plus written"),
-        Measured("limits.workgroup_gap_ns", round(_one(lines, gap, "cycles") / clock, 1), succeeded),
+        Measured("hbm.bandwidth_gbps", round(lines["copied", "GB/s"][0][2]), "copy, read plus written"),
+        Measured("limits.workgroup_gap_ns", round(lines[gap, "cycles"][0][2] / clock, 1), succeeded),
         Measured("dispatch_offset", _xcds(lines)[0], "XCD of workgroup 0"),
     ]
     if gpu.l1:
@@ -144,10 +139,6 @@ def _clock_ghz(lines: Lines, gpu: Gpu) -> float:
     key, top = "latency past the L1", gpu.l2.size_bytes // 2
     pairs = zip(lines[key, "cycles"], lines[key, "ns"], strict=True)
     return median(cycles[2] / ns[2] for cycles, ns in pairs if ns[0] * ns[1] <= top)
-
-
-def _one(lines: Lines, what: str, unit: str) -> float:
-    return lines[what, unit][0][2]
 
 
 def _xcds(lines: Lines) -> list[int]:
@@ -226,9 +217,3 @@ def compared(measured: Iterable[Measured], gpu: Gpu) -> list[dict[str, Any]]:
         status = fact.status if fact else "absent"
         rows.append({"key": one.key, "measured": one.value, "described": before, "status": status, "percent": off})
     return rows
-
-
-def write(path: Path, text: str) -> Gpu:
-    """Write a description and read it back as a check."""
-    path.write_text(text, encoding="utf-8")
-    return load_gpu(path)

@@ -59,7 +59,7 @@ def checks(sys: Path = Path("/sys"), rocm: Path = Path("/opt/rocm")) -> Iterator
         yield from _profiler("nvidia", "put the CUDA toolkit's bin folder on the PATH (usually /usr/local/cuda/bin)")
         yield from _permission()
     if amd or nvidia:
-        yield _package("torch", "pip install torch  (on AMD: the build for your ROCm, see pytorch.org)")
+        yield package("torch", "pip install torch  (on AMD: the build for your ROCm, see pytorch.org)")
     yield _compiler()
     yield _cache()
 
@@ -118,7 +118,8 @@ def _nvidia_gpus() -> str:
     return "; ".join(said.stdout.strip().splitlines()) if said.returncode == 0 else ""
 
 
-def _package(name: str, fix: str) -> Check:
+def package(name: str, fix: str) -> Check:
+    """Whether a distribution is installed."""
     try:
         return name, "ok", metadata.version(name)
     except metadata.PackageNotFoundError:
@@ -184,11 +185,8 @@ def _answer(found: Callable[[], str]) -> str:
 
 
 def _versions(names: tuple[str, ...]) -> Iterator[str]:
-    for name in names:
-        try:
-            yield f"{name} {metadata.version(name)}"
-        except metadata.PackageNotFoundError:
-            yield f"no {name}"
+    for name, state, found in (package(name, "") for name in names):
+        yield f"{name} {found}" if state == "ok" else f"no {name}"
 
 
 def _system() -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from xcd_model.errors import HardwareError
@@ -43,10 +43,6 @@ class Measurement:
     def __post_init__(self):
         if self.kind not in KINDS:
             raise HardwareError(f"kind = {self.kind!r}: one of {', '.join(KINDS)}")
-
-    def as_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
-        return asdict(self)
 
 
 def measurement_of(candidate: str, entry: Mapping[str, Any], kind: str, vendor: str) -> Measurement:

@@ -12,7 +12,7 @@ import csv
 import json
 import math
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,6 @@ from xcd_model.errors import HardwareError
 
 Found = tuple[list[CountedLaunch], list[str]]
 SQLITE = b"SQLite format 3\x00"
-ROCPD_COLUMNS = ("dispatch_id", "kernel_name", "counter_name", "value")
 _REGISTERS = ("vgpr_count", "accum_vgpr_count", "sgpr_count")
 _ROCPD_FACTS = ("grid_size", "workgroup_size", "lds_block_size", "scratch_size", *_REGISTERS)
 _TRACE_SIZES = tuple(f"{what}_{axis}" for what in ("workgroup_size", "grid_size") for axis in "xyz")
@@ -56,16 +55,10 @@ def read_agents(path: Path) -> tuple[list[Agent], list[str]]:
             continue
         if "num_xcc" not in row:
             notes.append(f"{path.name}: no column Num_Xcc")
-        found.append(
-            Agent(
-                name=row.get("name", ""),
-                product=row.get("product_name", ""),
-                xcds=_int(row.get("num_xcc")),
-                compute_units=_int(row.get("cu_count")),
-                wave_size=_int(row.get("wave_front_size")),
-                clock_mhz=_int(row.get("max_engine_clk_fcompute")),
-            )
-        )
+        numbers = [
+            _int(row.get(name)) for name in ("num_xcc", "cu_count", "wave_front_size", "max_engine_clk_fcompute")
+        ]
+        found.append(Agent(row.get("name", ""), row.get("product_name", ""), *numbers))
     return found, notes
 
 
@@ -84,7 +77,7 @@ class Profile:
     notes: tuple[str, ...]  # what was left out and why
 
 
-_WRONG = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, csv.Error)
+_WRONG = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, csv.Error, sqlite3.Error)
 
 
 def read_profile(path: Path) -> Profile:
@@ -122,19 +115,18 @@ def _read_by_content(path: Path) -> Profile:
     with open(path, "rb") as file:
         head = file.read(65536)
     if head.startswith(SQLITE):
-        return _profile(path, "rocprofv3 rocpd", read_rocpd)
+        return _profile(path, "rocprofv3 rocpd", read_rocpd(path))
     text = head.decode("utf-8", "replace").lstrip("\ufeff \r\n\t")
     if text.startswith(("{", "[")):
-        name, dispatches, notes = read_json_profile(path)
-        return Profile(path, name, tuple(dispatches), (), tuple(notes))
+        return _profile(path, *read_json_profile(path))
     if any(line.startswith(FIRST) for line in text.splitlines()):
-        return _profile(path, "Nsight Compute raw page", read_ncu)
+        return _profile(path, "Nsight Compute raw page", read_ncu(path))
     first = next(csv.reader(text.splitlines()[:1]), [])
     columns = {name.lower() for name in first}
     if {"counter_name", "counter_value"} <= columns:
-        return _profile(path, "rocprofv3 counters", read_counters)
+        return _profile(path, "rocprofv3 counters", read_counters(path))
     if {"kernel_name", "start_timestamp", "end_timestamp"} <= columns:
-        return _profile(path, "rocprofv3 kernel trace", read_trace)
+        return _profile(path, "rocprofv3 kernel trace", read_trace(path))
     if {"agent_type", "cu_count"} <= columns:
         agents, notes = read_agents(path)
         return Profile(path, "rocprofv3 agents", (), tuple(agents), tuple(notes))
@@ -144,36 +136,29 @@ def _read_by_content(path: Path) -> Profile:
     )
 
 
-def _profile(path: Path, name: str, read: Callable[[Path], Found]) -> Profile:
-    dispatches, notes = read(path)
+def _profile(path: Path, name: str, found: Found) -> Profile:
+    dispatches, notes = found
     if not dispatches:
         raise HardwareError(f"{path}: {name} without one launch: {'; '.join(notes) or 'no rows'}", code="format")
     return Profile(path, name, tuple(dispatches), (), tuple(notes))
 
 
-def read_rocpd(path: Path) -> tuple[list[CountedLaunch], list[str]]:
+def read_rocpd(path: Path) -> Found:
     """Launches with their counters."""
-    try:
-        with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
-            db.row_factory = sqlite3.Row
-            rows = db.execute("SELECT * FROM counters_collection").fetchall()
-    except sqlite3.Error as error:
-        raise HardwareError(f"{path}: no readable rocpd file with counters ({error})", code="format") from None
+    with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
+        db.row_factory = sqlite3.Row
+        rows = db.execute("SELECT * FROM counters_collection").fetchall()
     found: dict[int, CountedLaunch] = {}
-    for row in rows:
-        names = row.keys()
-        missing = [name for name in ROCPD_COLUMNS if name not in names]
-        if missing:
-            raise HardwareError(f"{path}: counters_collection has no column {', '.join(missing)}", code="format")
+    for row in map(dict, rows):
         one = found.setdefault(row["dispatch_id"], CountedLaunch(row["dispatch_id"], row["kernel_name"]))
         one.counters[row["counter_name"]] = one.counters.get(row["counter_name"], 0.0) + float(row["value"])
-        if "start" in names and "end" in names:
+        if "start" in row and "end" in row:
             one.duration_ns = float(row["end"]) - float(row["start"])
-        one.about = {name: str(row[name]) for name in _ROCPD_FACTS if name in names and row[name] is not None}
+        one.about = {name: str(row[name]) for name in _ROCPD_FACTS if row.get(name) is not None}
     return list(found.values()), []
 
 
-def read_trace(path: Path) -> tuple[list[CountedLaunch], list[str]]:
+def read_trace(path: Path) -> Found:
     """Kernel dispatches with their durations [ns]; grid sizes are in work-items, as the file has them."""
     found, notes = [], list[str]()
     for number, raw in enumerate(csv.DictReader(whole_lines(path, notes)), start=2):
@@ -193,32 +178,19 @@ def read_trace(path: Path) -> tuple[list[CountedLaunch], list[str]]:
     return found, notes
 
 
-def read_json_profile(path: Path) -> tuple[str, list[CountedLaunch], list[str]]:
-    """Name of the format, launches, notes."""
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise HardwareError(f"{path}: JSON that is cut short or damaged ({error})", code="format") from None
-    try:
-        if isinstance(document, dict) and "rocprofiler-sdk-tool" in document:
-            tools = document["rocprofiler-sdk-tool"]
-            found = [one for tool in (tools if isinstance(tools, list) else [tools]) for one in _rocprof(tool)]
-            name, notes = "rocprofv3 JSON", list[str]()
-        else:
-            name, (found, notes) = "metrix JSON", _metrix(document)
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-        _check_known(path, document)
-        raise HardwareError(f"{path}: JSON of another form ({type(error).__name__}: {error})", code="format") from None
-    if not found:
-        _check_known(path, document)
-        raise HardwareError(f"{path}: {name} without one launch", code="format")
-    return name, found, notes
-
-
-def _check_known(path: Path, document: Any) -> None:
-    """Refuse what has nothing of any format."""
-    if not (isinstance(document, dict) and {"rocprofiler-sdk-tool", "kernels"} & set(document)):
-        raise HardwareError(f"{path}: neither result.json nor a profiler's file that is known", code="format")
+def read_json_profile(path: Path) -> tuple[str, Found]:
+    """Name of the format, and its launches; JSON that has nothing of any format is refused."""
+    document = json.loads(path.read_text(encoding="utf-8"))
+    keys = set(document) if isinstance(document, dict) else set()
+    if "rocprofiler-sdk-tool" in keys:
+        tools = document["rocprofiler-sdk-tool"]
+        launches = [one for tool in (tools if isinstance(tools, list) else [tools]) for one in _rocprof(tool)]
+        return "rocprofv3 JSON", (launches, [])
+    with contextlib.ExitStack() if "kernels" in keys else contextlib.suppress(*_WRONG):
+        found = _metrix(document)
+        if found[0] or "kernels" in keys:
+            return "metrix JSON", found
+    raise HardwareError(f"{path}: neither result.json nor a profiler's file that is known", code="format")
 
 
 def _rocprof(tool: Mapping[str, Any]) -> Iterable[CountedLaunch]:
@@ -248,7 +220,7 @@ def _symbol(one: Mapping[str, Any]) -> str:
     return one.get("formatted_kernel_name") or one.get("truncated_kernel_name") or one["kernel_name"]
 
 
-def _metrix(document: Any) -> tuple[list[CountedLaunch], list[str]]:
+def _metrix(document: Any) -> Found:
     """Kernels as a list of objects with ``name``, or an object by name; a metric is a number or has ``avg``."""
     kernels = document.get("kernels", document) if isinstance(document, dict) else document
     named = kernels.items() if isinstance(kernels, dict) else ((one["name"], one) for one in kernels)

@@ -17,6 +17,10 @@ from xcd_model.errors import HardwareError
 
 BUNDLES = "bundles"
 MEASUREMENTS = "measurements"
+SAME = {  # of a result and its bundle, with the code of the refusal where they differ
+    **{"kernel": "other-kernel", "source_sha256": "other-kernel", "problem": "other-size", "gpu": "other-gpu"},
+    **{"bundle": "other-bundle"},
+}
 NEEDED = ("format", "bundle", "kernel", "problem", "source_sha256", "gpu", "kind", "machine", "candidates")
 
 
@@ -81,10 +85,9 @@ def check_result(result: Mapping[str, Any], manifest: Mapping[str, Any]) -> None
     """Refuse a result that is not of this bundle, or not of the machine it is for."""
     if identity(manifest) != manifest["bundle"]:
         raise HardwareError(f"the manifest of bundle {manifest['bundle'][:12]} was changed", code="changed")
-    _same(result, manifest, "other-kernel", "kernel", "source_sha256")
-    _same(result, manifest, "other-size", "problem")
-    _same(result, manifest, "other-gpu", "gpu")
-    _same(result, manifest, "other-bundle", "bundle")
+    for key, code in SAME.items():
+        if result[key] != manifest[key]:
+            raise HardwareError(f"the result's {key} is {result[key]}, the bundle's {manifest[key]}", code=code)
     if result["machine"]:
         try:
             check_machine(manifest["gpu"], result["machine"])
@@ -99,12 +102,6 @@ def check_result(result: Mapping[str, Any], manifest: Mapping[str, Any]) -> None
             raise HardwareError(
                 f"{key} ({entry['name']}): the GPU computed other tiles than the bundle says", code="not-a-bijection"
             )
-
-
-def _same(result: Mapping[str, Any], manifest: Mapping[str, Any], code: str, *keys: str) -> None:
-    for key in keys:
-        if result[key] != manifest[key]:
-            raise HardwareError(f"the result's {key} is {result[key]}, the bundle's {manifest[key]}", code=code)
 
 
 @of_kinds("the result")

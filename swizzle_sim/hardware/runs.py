@@ -10,7 +10,6 @@ from typing import Any
 
 from swizzle_sim.hardware.agreement import Agreement, agreement
 from swizzle_sim.hardware.bundle import Finalist, Origin, make_bundle
-from swizzle_sim.hardware.device import device_of
 from swizzle_sim.hardware.node.manifest import digest
 from swizzle_sim.hardware.results import keep_bundle, pairs_in
 from swizzle_sim.language import Swizzle, family
@@ -34,7 +33,7 @@ def bundle_run(run: Path, top: int, folder: Path, *, seed: int = 0, check: bool 
     baseline = next((one.score for one in attempts if one.number == 0), None)
     manifest = make_bundle(
         recorded_kernel(about),
-        device_of(Gpu.from_dict(about["gpu_description"])),
+        Gpu.from_dict(about["gpu_description"]),
         finalists,
         folder,
         baseline=baseline,

@@ -1,132 +1,75 @@
-"""Texts of the report page, as plain strings for the template: no number is computed here, only formatted."""
+"""What the report page says of a run and cannot be read off one noun: rows to show, sentences, the rewritten kernel."""
 
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from swizzle_sim.base.release import version
-from swizzle_sim.base.text import cut, gigabytes, joules, microseconds, percent, points
-from swizzle_sim.hardware.agreement import Agreement, Comparison
-from swizzle_sim.hardware.measurement import Measurement
+from swizzle_sim.base.text import cut
+from swizzle_sim.hardware.agreement import Agreement
 from swizzle_sim.hardware.results import MEASUREMENTS
 from swizzle_sim.hardware.runs import agreements_in
 from swizzle_sim.language import Swizzle
 from swizzle_sim.language.lattice import claim
 from swizzle_sim.language.verdict import TESTED
 from swizzle_sim.pricing.scores import Score
-from swizzle_sim.report.spending import Spending
 from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.ranking import Ranking
 from swizzle_sim.workload.kernels import Kernel
-from swizzle_sim.workload.price import CompiledKernel, RemapPrice
+from swizzle_sim.workload.price import RemapPrice
 from xcd_model import Gpu, Time
 from xcd_model.errors import SwizzleSimError
 
 BEST = 5  # rows of the table
-LONGEST_NAME = 120
 LONGEST_MESSAGE = 600
-LONGEST_CRITIQUE = 2000
-LONGEST_SOURCE = 6000
 LONGEST_CODE = 200_000  # characters of a kernel's file that the page carries
 MOST = 300  # attempts listed; of more, the best and the first of the others
 BEST_OF_MOST = 200
 
 
-_OUTPUTS = {
-    "bitwise": "equal bit for bit",
-    "tolerance": "equal within tolerance",
-    "differs": "differ: not counted",
-    "failed": "failed",
-    "unchecked": "not checked",
-}
+class Row(NamedTuple):
+    """Row of the table of the best."""
+
+    rank: str
+    name: str
+    score: Score
+    verdict: Mapping[str, Any]
 
 
-def best_rows(attempts: Sequence[Attempt], baseline: Score | None, ranking: Ranking) -> list[dict[str, str]]:
+def best_rows(attempts: Sequence[Attempt], baseline: Score, ranking: Ranking) -> list[Row]:
     """Rows of the table: the launch order, then the best attempts."""
-    launched = attempts[0].verdict if attempts else {}
-    rows = [] if baseline is None else [_row("–", "launch order", baseline, launched)]
+    rows = [Row("–", "launch order", baseline, attempts[0].verdict)]
     places = ranking.places(attempts)
     candidates = [attempt for attempt in ranking.order(attempts) if attempt.number != 0]
     front = {one.number for one in ranking.front(attempts)} if len(ranking.objectives) > 1 else set()
     shown = max(BEST, len(front & {one.number for one in candidates}))
-    for attempt in candidates[:shown]:
-        if attempt.score is not None:
-            place = places[attempt.number]
-            label = f"{place}, front" if attempt.number in front else place
-            rows.append(_row(label, cut(attempt.name, LONGEST_NAME), attempt.score, attempt.verdict))
+    for one in candidates[:shown]:
+        if one.score is not None:
+            place = f"{places[one.number]}, front" if one.number in front else places[one.number]
+            rows.append(Row(place, one.name, one.score, one.verdict))
     return rows
 
 
-def _row(place: str, name: str, score: Score, verdict: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        "rank": place,
-        "name": name,
-        "l2": percent(score.l2_hit_rate),
-        "mall": percent(score.mall_hit_rate),
-        "hbm": gigabytes(score.hbm_bytes),
-        "time": microseconds(score.time_us),
-        "speedup": f"{score.speedup:.2f}",
-        "distance": points(score.distance_to_bound),
-        "energy": joules(score.energy_j),
-        "domain": str(verdict.get("domain", "not recorded")),
-    }
-
-
-def cards(baseline: Score, best: Score, ranking: Ranking) -> list[dict[str, str]]:
-    """Summary cards: label, value, and what to compare it with."""
-    shown = _cards(baseline, best)
-    if any(one.name == "energy" for one in ranking.objectives):
-        was = f"from {joules(baseline.energy_j)} J; assumed rates, so only differences on one GPU mean anything"
-        shown.append(_card("Energy", f"{joules(best.energy_j)} J", was))
-    return shown
-
-
-def _cards(baseline: Score, best: Score) -> list[dict[str, str]]:
-    gained = f"{points(best.l2_hit_rate - baseline.l2_hit_rate)} points gained"
-    below = f"no balanced bijection exceeds it; best is {points(best.distance_to_bound)} points below"
-    was = f"from {microseconds(baseline.time_us)} µs; limited mostly by {best.limiter}"
-    return [
-        _card("L2 hit rate", f"{percent(baseline.l2_hit_rate)} → {percent(best.l2_hit_rate)}", gained),
-        _card("Bound", percent(best.bound_l2_hit_rate), below),
-        _card(
-            "Predicted speedup", f"{best.speedup:.2f}×", "time in launch order over time of the best, both predicted"
-        ),
-        _card("Predicted time", f"{microseconds(best.time_us)} µs", was),
-        _card(
-            "HBM traffic", f"{gigabytes(best.hbm_bytes)} GB", f"from {gigabytes(baseline.hbm_bytes)} GB, read + written"
-        ),
-        _card(
-            "Infinity Cache hit rate",
-            f"{percent(baseline.mall_hit_rate)} → {percent(best.mall_hit_rate)}",
-            "of the L2s' line fills; it may drop where better L2 hit rates leave fewer of them",
-        ),
-    ]
-
-
-def _card(label: str, value: str, note: str) -> dict[str, str]:
-    return {"label": label, "value": value, "note": note}
-
-
-def price_rows(price: RemapPrice) -> list[dict[str, Any]]:
-    """Rows of the table of what the remapping costs: as launched, as rewritten, and with the options offered."""
+def price_rows(price: RemapPrice) -> list[tuple[str, list[str]]]:
+    """Figures of the price, where one is not zero: as launched, as rewritten, with the options offered."""
     compiled = [price.before, price.after, *([price.offered] if price.offered else [])]
-    figures: list[tuple[str, Callable[[CompiledKernel], str]]] = [
-        ("registers", lambda one: str(one.registers)),
-        ("accumulation registers among them", lambda one: str(one.agprs)),
-        ("scalar registers", lambda one: str(one.sgprs)),
-        ("spilled", lambda one: str(one.spills)),
-        ("LDS or shared memory of a workgroup [B]", lambda one: f"{one.lds_bytes:,}"),
-        (f"workgroups that fit one {price.after.place}", lambda one: str(one.workgroups_per_cu)),
-        ("global loads: count of bytes a lane", lambda one: ", ".join(f"{n} of {width}" for width, n in one.loads)),
-        ("instructions before the loop", lambda one: f"{one.instructions_before_loop:,}"),
-        ("code [B]", lambda one: f"{one.code_bytes:,}"),
-    ]
-    rows = [(name, [text(one) for one in compiled]) for name, text in figures]
-    return [{"name": name, "values": values} for name, values in rows if set(values) - {"0", ""}]
+    names = {
+        **{"registers": "registers", "agprs": "accumulation registers among them", "sgprs": "scalar registers"},
+        **{"spills": "spilled", "lds_bytes": "LDS or shared memory of a workgroup [B]"},
+        **{"workgroups_per_cu": f"workgroups that fit one {price.after.place}"},
+        "loads": "global loads: count of bytes a lane",
+        **{"instructions_before_loop": "instructions before the loop", "code_bytes": "code [B]"},
+    }
+    rows = [(name, [_figure(getattr(one, key)) for one in compiled]) for key, name in names.items()]
+    return [(name, values) for name, values in rows if set(values) - {"0", ""}]
+
+
+def _figure(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else ", ".join(f"{n} of {width}" for width, n in value)
 
 
 def verdict_lines(verdict: Mapping[str, Any], num_xcds: int) -> list[str]:
@@ -143,24 +86,10 @@ def verdict_lines(verdict: Mapping[str, Any], num_xcds: int) -> list[str]:
     return lines
 
 
-def gpu_facts(gpu: Gpu) -> list[dict[str, str]]:
-    """Rows of the table of GPU facts."""
-    return [
-        {"key": key, "value": _value(fact.value), "status": fact.status, "source": fact.source}
-        for key, fact in gpu.facts.items()
-    ]
-
-
 def versions() -> str:
     """Versions that the report is made with; those of the run itself are in the history."""
     found = [f"{name} {metadata.version(name)}" for name in ("numpy", "numba", "matplotlib")]
     return ", ".join([f"swizzle-sim {version()}", f"Python {platform.python_version()}", *found])
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:,}" if isinstance(value, int | float) else str(value)
 
 
 RESOURCES = {
@@ -173,26 +102,17 @@ RESOURCES = {
 }
 
 
-def time_bars(before: Time, after: Time) -> list[dict[str, Any]]:
-    """Time of each resource; the latency is what no resource accounts for."""
-    longest = max(before.total_us, after.total_us) or 1.0
-    rows = []
-    for name, label in RESOURCES.items():
-        if name not in before.by_resource_us and name not in after.by_resource_us:
-            continue
-        mine, its = before.by_resource_us.get(name, 0.0), after.by_resource_us.get(name, 0.0)
-        rows.append(_bars(label, mine, its, longest))
+def time_bars(before: Time, after: Time) -> list[tuple[str, float, float]]:
+    """Time of each resource [us] in launch order and under the best; the latency is what no resource accounts for."""
+    times = (before.by_resource_us, after.by_resource_us)
+    rows = [
+        (label, times[0].get(name, 0.0), times[1].get(name, 0.0))
+        for name, label in RESOURCES.items()
+        if name in times[0] or name in times[1]
+    ]
     if before.latency_us or after.latency_us:
-        rows.append(_bars("latency of the first load and the last store", before.latency_us, after.latency_us, longest))
-    rows.append(_bars("whole kernel", before.total_us, after.total_us, longest))
-    return rows
-
-
-def _bars(name: str, before_us: float, after_us: float, longest_us: float) -> dict[str, Any]:
-    """One resource: its time in launch order and under the best swizzle, with bars in percent of the longest."""
-    before, after = (round(100 * us / longest_us, 2) for us in (before_us, after_us))
-    texts = {"before_text": f"{microseconds(before_us)} µs", "after_text": f"{microseconds(after_us)} µs"}
-    return {"name": name, "before": before, "after": after, **texts}
+        rows.append(("latency of the first load and the last store", before.latency_us, after.latency_us))
+    return [*rows, ("whole kernel", before.total_us, after.total_us)]
 
 
 def listed(attempts: Sequence[Attempt], ranking: Ranking) -> list[Attempt]:
@@ -205,95 +125,34 @@ def listed(attempts: Sequence[Attempt], ranking: Ranking) -> list[Attempt]:
     return sorted([*best, *others], key=lambda one: one.number)
 
 
-def attempt_row(one: Attempt, spending: Spending) -> dict[str, Any]:
-    """Verdict, critique, cost and text of an attempt; ``outcome`` is a class of the style sheet."""
-    spent = spending.of(one.number)
-    refused = one.score is None and not one.verdict.get("bijective", False)
-    return {
-        "number": one.number,
-        "name": cut(one.name, LONGEST_NAME),
-        "proposer": cut(one.proposer, LONGEST_NAME),
-        "source": cut(one.source, LONGEST_SOURCE),
-        "outcome": "scored" if one.score else "refused" if refused else "unscored",
-        "verdict": _verdict(one, refused),
-        "l2": percent(one.score.l2_hit_rate) if one.score else "",
-        "time": f"{microseconds(one.score.time_us)} µs" if one.score else "",
-        "critique": cut(one.critique, LONGEST_CRITIQUE),
-        "cost": f"{_duration(one.cost_ms)}{'; ' + spent if spent else ''}",
-    }
+def outcome(one: Attempt) -> str:
+    """How an attempt ended: a class of the style sheet."""
+    return "scored" if one.score else "unscored" if one.verdict.get("bijective", False) else "refused"
 
 
-def _verdict(one: Attempt, refused: bool) -> str:
-    code, domain = one.verdict.get("code", ""), one.verdict.get("domain", "not recorded")
-    said = "refused" if refused else f"bijection: {domain}"
-    if one.verdict.get("bijective", False) is None:
+def verdict_of(one: Attempt) -> str:
+    """Verdict of an attempt in a few words."""
+    code, found = one.verdict.get("code", ""), one.verdict.get("bijective", False)
+    said = "refused" if outcome(one) == "refused" else f"bijection: {one.verdict.get('domain', 'not recorded')}"
+    if found is None:
         said = "undecided"
     return f"{said} ({code})" if code and code != "scored" else said
 
 
-def _duration(cost_ms: float) -> str:
-    return f"{cost_ms / 1e3:.1f} s" if cost_ms >= 1000 else f"{cost_ms:.1f} ms"
-
-
-def counts(attempts: Sequence[Attempt]) -> dict[str, Any]:
+def counts(attempts: Sequence[Attempt]) -> dict[str, int]:
     """How the attempts ended."""
-    none = [a for a in attempts if a.score is None]
-    refused = sum(not a.verdict.get("bijective", False) for a in none)
-    return {
-        "all": len(attempts),
-        "scored": len(attempts) - len(none),
-        "refused": refused,
-        "unscored": len(none) - refused,
-    }
+    ended = [outcome(one) for one in attempts]
+    return {"all": len(ended), **{one: ended.count(one) for one in ("scored", "refused", "unscored")}}
 
 
-def measured_in(folder: Path) -> tuple[list[dict[str, Any]], str]:
+def measured_in(folder: Path) -> tuple[list[Agreement], str]:
     """Agreement of every result stored with a run, and what is wrong with them if they cannot be used."""
     if not any((folder / MEASUREMENTS).glob("*.json")):
         return [], ""
     try:
-        return [_measured(one) for one in agreements_in(folder)], ""
+        return agreements_in(folder), ""
     except SwizzleSimError as error:
         return [], str(error)
-
-
-def _measured(found: Agreement) -> dict[str, Any]:
-    """One result of hardware and its predictions, the launch order first."""
-    names = {one.candidate: one.name for one in found.measurements}
-    return {
-        "kind": found.kind,
-        "machine": str(found.result["machine"].get("name", "an unnamed GPU")),
-        "replay": str(found.manifest["replay"]),
-        "rows": [_measured_row(one, found.predicted[one.candidate] or {}) for one in found.measurements],
-        "sentences": [_sentence(one, names) for one in found.comparisons],
-        "doubts": list(dict.fromkeys(f"{one.name}: {doubt}" for one in found.measurements for doubt in one.doubts)),
-    }
-
-
-def _measured_row(one: Measurement, score: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        "name": cut(one.name, LONGEST_NAME),
-        "outputs": _OUTPUTS.get(one.right, one.right),
-        "l2": _or_dash(percent, score.get("l2_hit_rate")),
-        "l2_measured": _or_dash(percent, one.l2_hit_rate),
-        "reads": _or_dash(gigabytes, score.get("hbm_read_bytes")),
-        "reads_measured": _or_dash(gigabytes, one.read_bytes),
-        "time": _or_dash(microseconds, score.get("time_us")),
-        "time_measured": _or_dash(microseconds, one.time_cold_us),
-    }
-
-
-def _or_dash(said: Callable[[Any], str], value: float | None) -> str:
-    return "–" if value is None else said(value)
-
-
-def _sentence(one: Comparison, names: Mapping[str, str]) -> str:
-    over = f"over {len(one.candidates)} of {len(names)} orders."
-    if one.nothing_to_rank:
-        return f"{one.figure.name}: {one.nothing_to_rank}, {over}"
-    rho = "" if one.rank_correlation is None else f"rank correlation {one.rank_correlation:+.2f}, "
-    winner = "the same winner" if one.same_winner else "another winner"
-    return f"{one.figure.name}: {rho}{winner}, {over}"
 
 
 def rewritten(kernel: Kernel, source: str, gpu: Gpu, folder: Path) -> dict[str, Any]:
@@ -327,16 +186,9 @@ def rewritten(kernel: Kernel, source: str, gpu: Gpu, folder: Path) -> dict[str, 
         "name": name,
         "diff": _diff_lines(found.diff(name)),
         "text": found.text.decode("utf-8", "replace"),
-        "checked": _is_there(folder / name, found.text),
+        "checked": (folder / name).is_file() and (folder / name).read_bytes() == found.text,
         "note": f"The {found.at}'s id is remapped {where}.",
     }
-
-
-def _is_there(path: Path, text: bytes) -> bool:
-    try:
-        return path.read_bytes() == text
-    except OSError:
-        return False
 
 
 def _diff_lines(diff: str) -> list[tuple[str, str]]:

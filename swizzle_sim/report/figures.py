@@ -120,8 +120,7 @@ def best_so_far(
     levels = [(LAUNCHED, scale * ranking.main.of(baseline), BEFORE), ("best", float(best[-1]), AFTER)]
     if ranking.main.name == "l2_hit_rate":
         levels.append(("bound", scale * baseline.bound_l2_hit_rate, BOUND))
-    figure = figure_of(WIDE_INCHES if wide else NARROW_INCHES, 4.4 if wide else 3.8)
-    axes = figure.subplots()
+    figure, axes = _one_plot(wide, 4.4, 3.8)
     _dots(axes, [a for a, _ in scored], number, value, unit)
     axes.step([*number, last], [*best, best[-1]], where="post", color=AFTER, lw=1.8, zorder=3, label="best so far")
     for name, level, colour in levels:
@@ -141,8 +140,7 @@ def over_time(before: Traffic, after: Traffic, *, name: str = BEST, wide: bool =
 
     Thin: each bin; thick: running over a twentieth of the whole.
     """
-    figure = figure_of(WIDE_INCHES if wide else NARROW_INCHES, 3.8 if wide else 3.2)
-    axes = figure.subplots()
+    figure, axes = _one_plot(wide, 3.8, 3.2)
     for traffic, label, colour in ((before, LAUNCHED, BEFORE), (after, name, AFTER)):
         edges, rate, running = hit_rate_over_time(traffic)
         axes.stairs(100 * rate, edges, baseline=None, color=colour, lw=0.8, alpha=0.5)
@@ -158,8 +156,7 @@ def over_time(before: Traffic, after: Traffic, *, name: str = BEST, wide: bool =
 
 def per_xcd(before: Score, after: Score, *, name: str = BEST, wide: bool = True) -> Figure:
     """L2 hit rate of each XCD, in launch order and under a swizzle."""
-    figure = figure_of(WIDE_INCHES if wide else NARROW_INCHES, 3.6 if wide else 3.2)
-    axes = figure.subplots()
+    figure, axes = _one_plot(wide, 3.6, 3.2)
     n = len(before.per_xcd_l2_hit_rate)
     for score, label, colour, shift in ((before, LAUNCHED, BEFORE, -0.2), (after, name, AFTER, 0.2)):
         rate = 100 * np.array(score.per_xcd_l2_hit_rate)
@@ -221,8 +218,7 @@ def capacity(curves: tuple[CapacityCurve, CapacityCurve], size_bytes: int, ways:
     """
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-    figure = figure_of(WIDE_INCHES if wide else NARROW_INCHES, 3.8 if wide else 3.2)
-    axes = figure.subplots()
+    figure, axes = _one_plot(wide, 3.8, 3.2)
     for curve, label, colour in zip(curves, (LAUNCHED, BEST), (BEFORE, AFTER), strict=True):
         mib, rate = capacity_points(curve, ways)
         (dots,) = axes.plot(mib, 100 * rate, "o-", color=colour, ms=4, lw=1.8, label=label)
@@ -279,6 +275,12 @@ def _rate(hits: np.ndarray, requests: np.ndarray) -> np.ndarray:
 def give_titles(artist: Any, titles: Sequence[str]) -> None:
     """Give an artist of matplotlib a title a marker, or one for a bar: what a browser shows where the pointer rests."""
     artist.titles = list(titles)
+
+
+def _one_plot(wide: bool, height: float, narrow_height: float) -> tuple[Figure, Axes]:
+    """Figure with one pair of axes, its height [inches] by its form."""
+    figure = figure_of(WIDE_INCHES, height) if wide else figure_of(NARROW_INCHES, narrow_height)
+    return figure, figure.subplots()
 
 
 def figure_of(width_inches: float, height_inches: float) -> Figure:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from swizzle_sim.base.text import cut, visible
+from swizzle_sim.base import text as written
+from swizzle_sim.base.text import visible
 from swizzle_sim.pricing.access_patterns import uncoalesced
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
@@ -27,28 +27,11 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 LONGEST_COLOURED = 60_000  # characters that are coloured: a lexer takes a microsecond or two for each
+VALUES = ("percent", "points", "gigabytes", "joules", "microseconds")  # filters of the template
 CLASSES = {
     "Keyword": "k", "Name.Builtin": "k", "Comment": "c", "Literal.String": "s", "Literal.Number": "m",
     "Name.Function": "f", "Name.Decorator": "f", "Operator.Word": "k",
 }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Best:
-    """The best attempt, its score, and its text as files."""
-
-    attempt: Attempt
-    score: Score
-    sources: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class Replays:
-    """Launch order and best swizzle replayed once more, what is drawn of them, and the launch order's score."""
-
-    pair: tuple[Replayed, Replayed]
-    drawn: Mapping[str, Drawing]
-    baseline: Score
 
 
 def frame(
@@ -67,10 +50,9 @@ def frame(
         "occupancy": scorer.occupancy,
         "gpu": gpu,
         "uncoalesced": [str(one) for one in uncoalesced(scorer.trace)],
-        "facts": content.gpu_facts(gpu),
         "counts": content.counts(attempts),
-        "listed": [content.attempt_row(one, spending) for one in content.listed(attempts, ranking)],
-        "spent": spending.sentences(),
+        "listed": content.listed(attempts, ranking),
+        "spending": spending,
         "ranked": ranking.sentence(),
         "measured": results,
         "measured_fault": fault,
@@ -83,35 +65,39 @@ def frame(
 
 
 def result(
-    scorer: Scorer, folder: Path, attempts: Sequence[Attempt], ranking: Ranking, replays: Replays, best: Best
+    scorer: Scorer,
+    folder: Path,
+    attempts: Sequence[Attempt],
+    ranking: Ranking,
+    replayed: tuple[Replayed, Replayed],
+    drawn: Mapping[str, Drawing],
+    scores: tuple[Score, Score],
+    sources: Mapping[str, str],
 ) -> dict[str, Any]:
-    """The rest of a page that has a best swizzle."""
-    before, after = replays.pair
-    rates = (before.traffic.l2_hit_rate, after.traffic.l2_hit_rate)
+    """The rest of a page that has a best swizzle; replays and scores are of the launch order and of the best."""
+    best, (before, after) = ranking.order(attempts)[0], replayed
     return {
         "result": {
-            "cards": content.cards(replays.baseline, best.score, ranking),
-            "rows": content.best_rows(attempts, replays.baseline, ranking),
+            "baseline": scores[0],
+            "score": scores[1],
+            "rows": content.best_rows(attempts, scores[0], ranking),
             "stability": stored_lines(folder),
             "has_energy": any(one.name == "energy" for one in ranking.objectives),
-            "name": cut(best.attempt.name, content.LONGEST_NAME),
-            "number": best.attempt.number,
-            "proposer": best.attempt.proposer,
-            "is_baseline": best.attempt.number == 0,
-            "price": best.score.price,
-            "price_rows": content.price_rows(best.score.price) if best.score.price else [],
-            "verdict": content.verdict_lines(best.attempt.verdict, scorer.gpu.xcds),
-            "sources": best.sources,
-            "code": content.rewritten(scorer.kernel, best.attempt.source, scorer.gpu, folder),
+            "best": best,
+            "price": scores[1].price,
+            "price_rows": content.price_rows(scores[1].price) if scores[1].price else [],
+            "verdict": content.verdict_lines(best.verdict, scorer.gpu.xcds),
+            "sources": sources,
+            "code": content.rewritten(scorer.kernel, best.source, scorer.gpu, folder),
         },
-        "reproduced": rates == (replays.baseline.l2_hit_rate, best.score.l2_hit_rate),
-        "drawn": replays.drawn,
+        "reproduced": all(one.traffic.l2_hit_rate == s.l2_hit_rate for one, s in zip(replayed, scores, strict=True)),
+        "drawn": drawn,
         "most_touches": f"{MOST_TOUCHES:,}",
         "is_partitioned": scorer.gpu.l2_partitions is not None,
         "time_bars": content.time_bars(before.time, after.time),
-        "heat_most": f"{most_misses(replays.pair):,.0f}",
-        "misses": [_misses(name, one, scorer.gpu) for name, one in zip(NAMES, replays.pair, strict=True)],
-        "slider": slider_data(scorer.kernel.grid, tuple(one.schedule for one in replays.pair)),
+        "heat_most": f"{most_misses(replayed):,.0f}",
+        "misses": [_misses(name, one, scorer.gpu) for name, one in zip(NAMES, replayed, strict=True)],
+        "slider": slider_data(scorer.kernel.grid, (before.schedule, after.schedule)),
     }
 
 
@@ -142,8 +128,10 @@ def render(page: Mapping[str, Any]) -> str:
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, finalize=shown, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters["visible"] = visible  # for what becomes markup in the template itself
-    environment.filters["coloured"] = coloured
+    environment.filters |= {name: _or_dash(getattr(written, name)) for name in VALUES}
+    # "visible" for what becomes markup in the template itself
+    environment.filters |= {"visible": visible, "cut": written.cut, "coloured": coloured}
+    environment.filters |= {"figure": _figure, "verdict": content.verdict_of, "outcome": content.outcome}
     style, script = _own("page.css"), _own("page.js")
     given = {
         "style": Markup(style),
@@ -153,6 +141,16 @@ def render(page: Mapping[str, Any]) -> str:
         "slider_json": Markup(json.dumps(page.get("slider"))),
     }
     return environment.from_string(_own("page.html")).render({**page, **given})
+
+
+def _or_dash(said: Callable[[Any], str]) -> Callable[[Any], str]:
+    return lambda value: "–" if value is None else said(value)
+
+
+def _figure(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int | float) else str(value)
 
 
 def _own(name: str) -> str:

@@ -14,7 +14,7 @@ from swizzle_sim.language.emit_hip import emit_hip
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.report import pictures
-from swizzle_sim.report.page import Best, Replays, frame, render, result
+from swizzle_sim.report.page import frame, render, result
 from swizzle_sim.report.spending import spending_of
 from swizzle_sim.search.advice import advise_run
 from swizzle_sim.search.history import Attempt, History
@@ -41,13 +41,13 @@ def write_report(history: History, scorer: Scorer | None = None, *, refresh_s: i
     files: dict[str, bytes] = {}
     page = frame(scorer, history, attempts, ranking, spending)
     if ordered := ranking.order(attempts):
-        first, baseline = ordered[0], _baseline(scorer, attempts)
-        best = Best(first, _score_of(first), best_sources(first, about))
-        replayed = pictures.replay_pair(scorer, scorer.permutation(first.swizzle))
-        drawn = pictures.drawings(scorer, attempts, ranking, replayed, (baseline, best.score))
+        best = ordered[0]
+        scores, sources = (_baseline(scorer, attempts), _score_of(best)), best_sources(best, about)
+        replayed = pictures.replay_pair(scorer, scorer.permutation(best.swizzle))
+        drawn = pictures.drawings(scorer, attempts, ranking, replayed, scores)
         files = pictures.files(drawn, f"simulated, {scorer.replay} replay")
-        files |= {name: text.encode() for name, text in best.sources.items()}
-        page |= result(scorer, folder, attempts, ranking, Replays(replayed, drawn, baseline), best)
+        files |= {name: text.encode() for name, text in sources.items()}
+        page |= result(scorer, folder, attempts, ranking, replayed, drawn, scores, sources)
         # by its name alone: the page is the same wherever the folder lies, and however it was typed
         page["advice"] = advise_run(scorer, ranking, attempts, folder.resolve().name)
     written = time.strftime("%H:%M:%S UTC", time.gmtime()) if refresh_s else ""  # a page that stays has the same bytes

@@ -132,42 +132,8 @@ def low_bit_rows(level: Cache, seed: int) -> tuple[int, ...]:
     return (*channel, *(bit | sum(rng.getrandbits(1) * at for at in upper) for bit in named))
 
 
-class ReplayCache:
-    """Figures of one order under many settings, in the user's cache.
-
-    Parameters
-    ----------
-    order : (num_pids,) int array
-
-    Notes
-    -----
-    The key holds everything that the figures depend on: all code of model and experiment, the trace, the GPU, the
-    replay, the order and the settings. Without a cache folder that can be written, figures live as long as this object.
-    """
-
-    def __init__(self, scorer: Scorer, order: np.ndarray):
-        self._digest = _digest(scorer, order)
-        self._disk = DiskCache("uncertainty")
-        self._figures: dict[str, Figures] = {}
-
-    def get(self, settings: Settings) -> Figures | None:
-        """Figures under these settings, if they were replayed before."""
-        key = self._key(settings)
-        if key not in self._figures and (found := self._disk.get(key)) is not None:
-            self._figures[key] = found
-        return self._figures.get(key)
-
-    def put(self, settings: Settings, figures: Figures) -> None:
-        """Store the figures of one draw."""
-        key = self._key(settings)
-        self._figures[key] = figures
-        self._disk.put(key, dict(figures))
-
-    def _key(self, settings: Settings) -> str:
-        return f"{self._digest} {json.dumps(dict(settings), sort_keys=True)}"
-
-
-def _digest(scorer: Scorer, order: np.ndarray) -> str:
+def digest_of(scorer: Scorer, order: np.ndarray) -> str:
+    """Digest of all that the figures of an order depend on but the settings: code, trace, GPU, replay and order."""
     kernel, trace = scorer.kernel, scorer.trace
     touched = (trace.start, trace.base, trace.template, trace.rel_start, trace.rel, trace.sectors, trace.is_write)
     gpu = {key: value for key, value in scorer.gpu.as_dict().items() if key not in ("facts", "name", "title")}
@@ -198,28 +164,39 @@ def replay_draws(
     threads: int | None = None,
     on_replay: OnReplay | None = None,
 ) -> tuple[list[list[Figures]], int]:
-    """Figures of every order under every setting, (settings, orders), and the number of replays made."""
-    caches = [ReplayCache(scorer, order) for order in orders]
-    groups: dict[str, list[Settings]] = {}
-    for one in settings:
-        if any(cache.get(one) is None for cache in caches):
-            groups.setdefault(repr(sorted(counting_settings(scorer, one).items())), []).append(one)
+    """Figures of every order under every setting, (settings, orders), and the number of replays made.
+
+    Each is cached on disk as soon as it is there.
+    """
+    store, digests = DiskCache("uncertainty"), [digest_of(scorer, order) for order in orders]
+
+    def key(digest: str, one: Settings) -> str:
+        return f"{digest} {json.dumps(dict(one), sort_keys=True)}"
+
+    found: list[list[Any]] = [[store.get(key(digest, one)) for digest in digests] for one in settings]
+    groups: dict[str, list[int]] = {}
+    for at, one in enumerate(settings):
+        if None in found[at]:
+            groups.setdefault(repr(sorted(counting_settings(scorer, one).items())), []).append(at)
     total = sum(map(len, groups.values()))
     done = 0
     with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
-        jobs = {pool.submit(_replay, scorer, orders, group): group for group in groups.values()}
+        jobs = {
+            pool.submit(_replay, scorer, orders, [settings[at] for at in group]): group for group in groups.values()
+        }
         try:
             for job in as_completed(jobs):
-                for one, figures in zip(jobs[job], job.result(), strict=True):
-                    for cache, figure in zip(caches, figures, strict=True):
-                        cache.put(one, figure)
+                for at, figures in zip(jobs[job], job.result(), strict=True):
+                    found[at] = figures
+                    for digest, figure in zip(digests, figures, strict=True):
+                        store.put(key(digest, settings[at]), dict(figure))
                 done += len(jobs[job])
                 if on_replay:
                     on_replay(done, total)
         except BaseException:
             pool.shutdown(wait=True, cancel_futures=True)
             raise
-    return [[cache.get(one) or {} for cache in caches] for one in settings], len(groups) * len(orders)
+    return found, len(groups) * len(orders)
 
 
 def _replay(scorer: Scorer, orders: Sequence[np.ndarray], group: Sequence[Settings]) -> list[list[Figures]]:

@@ -7,7 +7,7 @@ replay rates and latencies change no count: draws that differ in those alone sha
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -38,10 +38,6 @@ class Span:
     moved_low: float | None = None  # lowest and highest with that constant alone changed, the value in use included
     moved_high: float | None = None
 
-    def as_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Uncertainty:
@@ -60,13 +56,11 @@ class Uncertainty:
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""
-        spans = {name: getattr(self, name) for name in ("baseline", "candidate", "difference")}
+        spans = ("baseline", "candidate", "difference")
         return {
             "method": "each constant at both ends of its range, and a Latin hypercube of all; low and high over both",
-            "draws": self.draws,
-            "seed": self.seed,
-            "replays": self.replays,
-            **{name: {key: span.as_dict() for key, span in spans[name].items()} for name in spans},
+            **{"draws": self.draws, "seed": self.seed, "replays": self.replays},
+            **{name: {key: asdict(span) for key, span in getattr(self, name).items()} for name in spans},
             "candidate_ahead": self.ahead[0],
             "of_draws": self.ahead[1],
             "constants": [constant.as_dict() for constant in self.constants],
@@ -159,13 +153,7 @@ def span_of(name: str, figures: Sequence[Figures], keys: Sequence[str]) -> Span:
         if value is not None:
             alone.setdefault(key, [nominal]).append(value)
     most = max(alone, key=lambda key: max(abs(value - nominal) for value in alone[key]), default="")
-    if not most or max(abs(value - nominal) for value in alone[most]) == 0:
-        return Span(value=nominal, low=min(known), high=max(known))
-    return Span(
-        value=nominal,
-        low=min(known),
-        high=max(known),
-        moved_by=most,
-        moved_low=min(alone[most]),
-        moved_high=max(alone[most]),
-    )
+    moved, span = alone.get(most, [nominal]), Span(value=nominal, low=min(known), high=max(known))
+    if set(moved) == {nominal}:
+        return span
+    return replace(span, moved_by=most, moved_low=min(moved), moved_high=max(moved))

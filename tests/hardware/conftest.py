@@ -11,7 +11,6 @@ from typing import NamedTuple
 import pytest
 
 from swizzle_sim.hardware.bundle import Finalist, make_bundle
-from swizzle_sim.hardware.device import device_of
 from swizzle_sim.language import Swizzle, family
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.workload.kernels import kernel
@@ -29,7 +28,7 @@ def small(name="mi300x", specs=("contiguous", "group_m(size=2)"), **sizes):
     workload, device = kernel("gemm", **(SIZES | sizes)), gpu(name)
     scorer = Scorer(workload, device, replay="lockstep")
     found = [Finalist(name=s, source=family(s), score=scorer.score(Swizzle.parse(family(s)))) for s in specs]
-    return workload, device_of(device), found, scorer.baseline
+    return workload, device, found, scorer.baseline
 
 
 @pytest.fixture(scope="session")

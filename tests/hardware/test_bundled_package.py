@@ -10,7 +10,6 @@ import pytest
 
 from swizzle_sim.capture.user_kernel import load
 from swizzle_sim.hardware.bundle import Finalist, make_bundle
-from swizzle_sim.hardware.device import device_of
 from swizzle_sim.hardware.node.manifest import PACKAGE, digest
 from tests.capture.same_trace import needs_triton
 from xcd_model import gpu
@@ -154,7 +153,7 @@ def bundle(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "here"))
     found = load(f"{tmp_path / 'here' / 'declared.py'}:copy", {})
     finalist = Finalist(name="reversed", source="pid = num_pids - 1 - pid\n")
-    make_bundle(found, device_of(gpu("mi300x")), [finalist], tmp_path / "bundle", check=False)
+    make_bundle(found, gpu("mi300x"), [finalist], tmp_path / "bundle", check=False)
     return tmp_path / "bundle"
 
 
@@ -200,7 +199,7 @@ def test_a_file_of_no_package_finds_its_neighbours(tmp_path, confirm):
     write(tmp_path, files)
     found = load(f"{tmp_path / 'declared.py'}:copy", {})
     finalist = Finalist(name="reversed", source="pid = num_pids - 1 - pid\n")
-    make_bundle(found, device_of(gpu("mi300x")), [finalist], tmp_path / "bundle", check=False)
+    make_bundle(found, gpu("mi300x"), [finalist], tmp_path / "bundle", check=False)
     assert (tmp_path / "bundle" / "package" / "shared" / "places.py").is_file()
     done = confirm(tmp_path / "bundle", "--no-time")
     assert done.code == 0, done.err

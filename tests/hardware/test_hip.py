@@ -6,8 +6,7 @@ import subprocess
 import pytest
 
 from swizzle_sim.capture.workload import of_kernel
-from swizzle_sim.hardware.bundle_files import hip_source
-from swizzle_sim.hardware.device import device_of
+from swizzle_sim.hardware.bundle_files import device_of, hip_source
 from swizzle_sim.language import Swizzle, family
 from swizzle_sim.rewrite import rewrite_workload
 from swizzle_sim.workload.kernels import kernel

@@ -2,11 +2,12 @@
 
 import os
 import sys
+from dataclasses import asdict
 
 import pytest
 
 from swizzle_sim.hardware import doctor
-from swizzle_sim.hardware.device import device_of
+from swizzle_sim.hardware.bundle_files import device_of
 from swizzle_sim.hardware.node.counted_launch import CountedLaunch, chosen
 from swizzle_sim.hardware.node.counting import summary
 from swizzle_sim.hardware.node.machine import amd_topology, check_compiler, check_machine, rocm_version
@@ -16,7 +17,7 @@ from swizzle_sim.hardware.node.rocprofv3 import Rocprofv3
 from xcd_model import gpu
 from xcd_model.errors import HardwareError
 
-MI300X = device_of(gpu("mi300x")).as_dict()
+MI300X = asdict(device_of(gpu("mi300x")))
 HERE = {"name": "AMD Instinct MI300X", "arch": "gfx942", "compute_units": 304}
 
 

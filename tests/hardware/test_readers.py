@@ -115,7 +115,7 @@ def test_rocpd(tmp_path):
     with pytest.raises(HardwareError, match="counters_collection"):
         read_profile(other)
     path.write_bytes(path.read_bytes()[:4000])
-    with pytest.raises(HardwareError, match="no readable rocpd"):
+    with pytest.raises(HardwareError, match="damaged"):
         read_profile(path)
 
 

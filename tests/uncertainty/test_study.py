@@ -11,10 +11,11 @@ from swizzle_sim.base import disk_cache
 from swizzle_sim.cli.app import app
 from swizzle_sim.language import Swizzle, family
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.uncertainty import Finalist, compare_finalists, perturbed_scorer, uncertainty
+from swizzle_sim.report.rank_stability import Finalist, compare_finalists
+from swizzle_sim.uncertainty import perturbed_scorer
 from swizzle_sim.uncertainty.constants import RATE_ENDS, RATES, drawn_constants
-from swizzle_sim.uncertainty.perturbed_scorer import ReplayCache, perturbed
-from swizzle_sim.uncertainty.study import span_of
+from swizzle_sim.uncertainty.perturbed_scorer import digest_of, perturbed
+from swizzle_sim.uncertainty.study import span_of, uncertainty
 from swizzle_sim.workload.kernels import kernel
 from xcd_model import gpu
 from xcd_model.compiled.source import source_digest
@@ -128,12 +129,12 @@ def test_a_change_of_code_at_any_depth_is_another_key(tmp_path, monkeypatch):
     file.parent.mkdir(parents=True)
     monkeypatch.setattr(perturbed_scorer, "EXPERIMENT", tmp_path / "package")
     monkeypatch.setattr(disk_cache, "_digest_once", source_digest)
-    order, figures = np.arange(256), {"l2_hit_rate": 0.5}
+    order = np.arange(256)
     file.write_text("FACTOR = 1")
-    ReplayCache(scorer_of(), order).put({}, figures)
-    assert ReplayCache(scorer_of(), order).get({}) == figures
+    first = digest_of(scorer_of(), order)
+    assert digest_of(scorer_of(), order) == first
     file.write_text("FACTOR = 2")
-    assert ReplayCache(scorer_of(), order).get({}) is None
+    assert digest_of(scorer_of(), order) != first
 
 
 def test_threads_change_nothing(tmp_path, monkeypatch):

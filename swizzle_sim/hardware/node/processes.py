@@ -18,34 +18,18 @@ TAIL = 4000  # last characters of the output
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a child ended.
+    """How a child ended."""
 
-    Parameters
-    ----------
-    state : {"ok", "failed", "hung", "missing"}
-        ``hung``: it outlived its limit and was killed with its group. ``missing``: there is no such program.
-    code : int or None
-        Exit status; negative for a signal.
-    seconds : float [s]
-    tail : str
-        End of what it printed.
-    """
-
-    state: str
-    code: int | None
+    state: str  # ok, failed, hung (it outlived its limit and was killed with its group) or missing (no such program)
+    code: int | None  # exit status; negative for a signal
     seconds: float
-    tail: str
+    tail: str  # end of what it printed
 
 
 def run(
     command: Sequence[str], *, log: Path, limit_s: float, cwd: Path | None = None, env: Mapping[str, str] | None = None
 ) -> Outcome:
-    """Run a program, without a shell, and wait for it.
-
-    Parameters
-    ----------
-    limit_s : float [s]
-    """
+    """Run a program, without a shell, and wait for it."""
     began = time.monotonic()
     with open(log, "wb") as out:
         try:

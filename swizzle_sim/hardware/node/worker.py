@@ -33,12 +33,7 @@ COUNT_WARMUPS = 1
 
 
 class Clock:
-    """Times launches.
-
-    Parameters
-    ----------
-    flush_bytes : int [bytes]
-    """
+    """Times launches."""
 
     def __init__(
         self, launches: Mapping[str, Callable[[], None]], flush_bytes: int = FLUSH_BYTES, device: str = "cuda"

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from swizzle_sim.base.text import percent
+
 if TYPE_CHECKING:
     from swizzle_sim.language import Swizzle, Verdict
     from swizzle_sim.pricing.scores import Score
@@ -39,14 +41,14 @@ class Table:
 def of_score(score: Score) -> Table:
     """Rates, bytes and time, and the bound of the rate."""
     rows = [
-        ("L2 hit rate", f"{_pct(score.l2_hit_rate)}, of at most {_pct(score.bound_l2_hit_rate)}"),
+        ("L2 hit rate", f"{percent(score.l2_hit_rate)}, of at most {percent(score.bound_l2_hit_rate)}"),
         ("L2 requests", f"{score.l2_requests:,}, of which {score.l2_misses:,} missed"),
         ("HBM", f"{score.hbm_read_bytes / 2**20:,.1f} MiB read, {score.hbm_write_bytes / 2**20:,.1f} MiB written"),
         ("time", f"{score.time_us:,.1f} µs, limited by {score.limiter}"),
         ("speedup", f"{score.speedup:.3f} over the launch order"),
     ]
     if score.mall_hit_rate == score.mall_hit_rate:
-        rows.insert(2, ("Infinity Cache hit rate", _pct(score.mall_hit_rate)))
+        rows.insert(2, ("Infinity Cache hit rate", percent(score.mall_hit_rate)))
     return Table("Score (simulated)", rows)
 
 
@@ -96,7 +98,7 @@ def of_run(run: Run) -> Table:
     """The launch order and the best attempts."""
     shown = {attempt.number: attempt for attempt in (*run.ranked[:SHOWN_ATTEMPTS], run.baseline)}
     rows = [
-        (LAUNCHED if a.number == 0 else a.name, _pct(a.score.l2_hit_rate), f"{a.score.speedup:.3f}", a.proposer)
+        (LAUNCHED if a.number == 0 else a.name, percent(a.score.l2_hit_rate), f"{a.score.speedup:.3f}", a.proposer)
         for a in shown.values()
         if a.score is not None
     ]
@@ -115,10 +117,6 @@ TABLES: Mapping[tuple[str, str], Callable[[Any], Table]] = {
 }
 
 
-def _pct(rate: float) -> str:
-    return f"{100 * rate:.1f} %"
-
-
 def _value(key: str, value: Any) -> str:
     if key.endswith("size_bytes") and value >= 2**10:
         return f"{value / 2**20:g} MiB" if value >= 2**20 else f"{value / 2**10:g} KiB"
@@ -129,8 +127,10 @@ def register(shell: Any) -> None:
     """Teach an IPython shell to show `Score`, `Verdict`, `Swizzle`, `Kernel`, `Gpu` and `Run`."""
     formatters = shell.display_formatter.formatters
     for (module, name), table in TABLES.items():
-        formatters["text/html"].for_type_by_name(module, name, _html_printer(table))
-        formatters["text/plain"].for_type_by_name(module, name, _text_printer(table))
+        formatters["text/html"].for_type_by_name(module, name, lambda noun, of=table: html(of(noun)))
+        formatters["text/plain"].for_type_by_name(
+            module, name, lambda noun, printer, cycle, of=table: printer.text(text(of(noun)))
+        )
 
 
 def html(table: Table) -> str:
@@ -154,11 +154,3 @@ def text(table: Table) -> str:
     widths = [max(len(row[at]) for row in grid) for at in range(len(grid[0]) - 1)] if grid else []
     lines = ["  " + "  ".join([*map(str.ljust, row[:-1], widths), row[-1]]) for row in grid]
     return "\n".join([table.caption, *(f"    {line}" for line in table.code.splitlines()), *lines])
-
-
-def _html_printer(table: Callable[[Any], Table]) -> Callable[[Any], str]:
-    return lambda noun: html(table(noun))
-
-
-def _text_printer(table: Callable[[Any], Table]) -> Callable[[Any, Any, bool], None]:
-    return lambda noun, printer, cycle: printer.text(text(table(noun)))
