@@ -11,10 +11,13 @@ from pathlib import Path
 import pytest
 
 from swizzle_benchmarks.evidence.docs.gpus import catalogue_markdown
+from swizzle_sim.language import Swizzle
+from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.workload.kernels import kernel
 from xcd_model import Gpu, gpu, gpu_modes, gpu_names, load_gpu
 from xcd_model.errors import SpecError, UnknownName
 from xcd_model.spec.facts import STATUSES, Fact
-from xcd_model.spec.load import load_modes, shipped
+from xcd_model.spec.load import base_of, load_modes, shipped
 
 DOCS = Path(__file__).parents[2] / "docs" / "gpus.md"
 SHIPPED = (*("b200", "gb10", "h100", "h200", "mi300a", "mi300x", "mi308x", "mi325x", "mi350x", "mi355x", "mi450"),)
@@ -347,3 +350,161 @@ def test_a_gpu_comes_back_from_its_dictionary(name, partition, memory_mode):
     assert back.facts == machine.facts
     with pytest.raises(SpecError, match="not the description of a GPU"):
         Gpu.from_dict({"name": name})
+
+
+# ---- Does a description upon another take what it should, and say how it knows it?
+
+
+def test_a_description_on_a_base_states_only_what_differs(tmp_path):
+    (tmp_path / "mine.toml").write_text(
+        'base = "mi300x"\nxcds = 4\n[l2]\nsize_bytes = 8388608\n[energy]\nstatic_w = 3\n'
+    )
+    mine, base = gpu(str(tmp_path / "mine.toml")), gpu("mi300x")
+    assert (mine.name, mine.xcds, mine.l2.size_bytes) == ("mine", 4, 8388608)
+    assert mine.l2.ways == base.l2.ways and mine.hbm == base.hbm and mine.energy.static_w.high == 3
+    assert mine.facts["l2.size_bytes"] == Fact(
+        value=8388608, status="assumed", source="mine.toml, in place of the mi300x's 4194304"
+    )
+    own = 'cus_per_xcd = { value = 20, status = "documented", source = "a book" }'
+    (tmp_path / "yours.toml").write_text(f'base = "mine.toml"\nname = "ours"\n{own}\n')
+    yours = gpu(str(tmp_path / "yours.toml"))
+    assert (yours.name, yours.xcds, yours.cus_per_xcd, yours.facts["cus_per_xcd"].source) == ("ours", 4, 20, "a book")
+    assert gpu_modes(str(tmp_path / "mine.toml")) == (("SPX", "NPS1"),)  # the modes divide eight XCDs
+
+
+def test_what_is_known_of_a_base_is_assumed_of_another_chip(tmp_path):
+    text = 'base = "h200"\nother_chip = true\nwithout = ["l2_partitions", "hbm.turnaround_ns"]\narch = "{}"\n'
+    for arch in ("sm_90a", "sm_100a"):
+        (tmp_path / f"{arch}.toml").write_text(text.format(arch))
+    base, same, newer = gpu("h200"), *(gpu(str(tmp_path / f"{arch}.toml")) for arch in ("sm_90a", "sm_100a"))
+    assert {fact.status for fact in newer.facts.values()} == {"assumed"}
+    assert {fact.status for fact in same.facts.values()} == {"assumed", "documented"}
+    gone = {key for key in base.facts if key.startswith("l2_partitions.")} | {"hbm.turnaround_ns"}
+    for key, fact in base.facts.items():
+        if key in gone:
+            assert key not in same.facts
+            continue
+        assert (same.facts[key].value, same.facts[key].fitted_to) == (fact.value, ())
+        kept = fact.status in ("assumed", "documented")
+        said = fact.source if kept else f"taken from the NVIDIA H200, where it is {fact.status}: {fact.source}"
+        assert same.facts[key].source == said
+        assert newer.facts[key].source.endswith(fact.source)
+    assert same.l2_partitions is None and same.hbm.turnaround_ns is None and same.l2 == base.l2
+
+
+@pytest.mark.parametrize("name", gpu_names())
+def test_each_description_scores_a_small_kernel(name):
+    """Nothing is measured on a GPU that lies upon another but what its own file says; every one replays."""
+    work = kernel("gemm", M=512, N=512, K=128, BLOCK_M=64, BLOCK_N=64)
+    for replay in ("lockstep", "timed"):
+        scorer = Scorer(work, gpu(name), replay=replay)
+        found = scorer.score(Swizzle.parse("identity"))
+        assert 0 < found.l2_hit_rate < 1 and found.time_us > 0
+    if base_of(name):
+        taken = [fact for fact in gpu(name).facts.values() if fact.source.startswith("taken from the ")]
+        assert len(taken) > 15 and {fact.status for fact in taken} == {"assumed"}
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "said"),
+    [
+        ('base = "mi300y"', UnknownName, "did you mean mi300x"),
+        ('base = "gone.toml"', SpecError, "base = 'gone.toml' cannot be read"),
+        ('base = "me.toml"', SpecError, "perhaps in a circle"),
+        ("base = 3", SpecError, "must be the name of a GPU"),
+        ('base = "mi300x"\nl2 = 3', SpecError, "must be a table"),
+        ('base = "mi300x"\nxcds = "four"', SpecError, "must be a whole number"),
+        ('base = "mi300x"\n[l2]\nsizebytes = 3', SpecError, "l2.sizebytes is not a known key"),
+        ('base = "mi300x"\nwithout = ["l2_partitions"]', SpecError, "the mi300x has no l2_partitions"),
+        ('base = "mi300x"\nwithout = ["l2.ways.value"]', SpecError, "the mi300x has no l2.ways.value"),
+        ('base = "mi300x"\nwithout = "mall"', SpecError, "must be a list of keys"),
+        ('base = "mi300x"\nother_chip = 1', SpecError, "must be true or false"),
+    ],
+)
+def test_a_base_that_cannot_be_is_refused(tmp_path, text, error, said):
+    (tmp_path / "me.toml").write_text(text)
+    with pytest.raises(error, match=re.escape(said)):
+        gpu(str(tmp_path / "me.toml"))
+
+
+# ---- Do the partition and memory modes divide a chip as published, and are impossible ones refused?
+
+
+def test_the_modes_are_these():
+    nps1 = [("SPX", "NPS1"), ("DPX", "NPS1"), ("QPX", "NPS1"), ("CPX", "NPS1")]
+    assert set(gpu_modes("mi300x")) == set(gpu_modes("mi325x")) == {*nps1, ("QPX", "NPS4"), ("CPX", "NPS4")}
+    assert set(gpu_modes("mi355x")) == {*nps1, ("DPX", "NPS2"), ("QPX", "NPS2"), ("CPX", "NPS2")}
+    assert gpu_modes("mi300a") == (("SPX", "NPS1"), ("TPX", "NPS1"), ("CPX", "NPS1"))
+
+
+@pytest.mark.parametrize(("name", "partition", "memory_mode"), MODES)
+def test_the_devices_of_a_mode_add_up_to_the_chip(name, partition, memory_mode):
+    chip, device = gpu(name), gpu(name, partition=partition, memory_mode=memory_mode)
+    devices = {"SPX": 1, "DPX": 2, "TPX": 3, "QPX": 4, "CPX": chip.xcds}[partition]
+    assert (device.xcds * devices, device.partition, device.memory_mode) == (chip.xcds, partition, memory_mode)
+    assert device.hbm.size_bytes * devices == pytest.approx(chip.hbm.size_bytes)
+    for dtype, peak in chip.peak_tflops.items():
+        assert device.peak_tflops[dtype] * devices == pytest.approx(peak)
+    domains = int(memory_mode.removeprefix("NPS"))
+    for part in ("mall", "hbm") if chip.mall else ("hbm",):
+        assert getattr(device, part).bandwidth_gbps * domains == pytest.approx(getattr(chip, part).bandwidth_gbps)
+        assert getattr(device, part).latency_ns <= getattr(chip, part).latency_ns
+    if chip.mall:
+        assert device.mall.size_bytes * domains == chip.mall.size_bytes
+    assert (device.l1, device.l2, device.limits) == (chip.l1, chip.l2, chip.limits)
+    if chip.energy:
+        assert device.energy.static_w.value * devices == pytest.approx(chip.energy.static_w.value)
+    assert gpu(device.name) == device
+
+
+def test_published_figures_of_nps4():
+    chip, device = gpu("mi300x"), gpu("mi300x-cpx-nps4")
+    assert (device.xcds, device.cus) == (1, 38)
+    assert (device.mall.size_bytes, device.hbm.size_bytes) == (64 << 20, 24 << 30)  # AMD partitioning overview: 24 GB
+    assert chip.mall.latency_ns / device.mall.latency_ns == pytest.approx(1.42)  # SC25, The MALL is Open
+    assert chip.hbm.latency_ns / device.hbm.latency_ns == pytest.approx(1.31)
+    assert device.facts["hbm.latency_ns"].status == "assumed"
+    assert device.facts["l2.ways"] == chip.facts["l2.ways"]
+
+
+def test_a_mode_is_named_in_the_name_or_beside_it():
+    device = gpu("MI300X-CPX-NPS4")
+    assert device.name == "mi300x-cpx-nps4"
+    assert device == gpu("mi300x", partition="cpx", memory_mode="nps4") == gpu("mi300x-cpx", memory_mode="NPS4")
+    assert gpu("mi300x-cpx").name == "mi300x-cpx"
+    assert gpu("mi300x-spx-nps1") == gpu("mi300x")
+    assert gpu_modes("mi300x-cpx") == gpu_modes("mi300x")
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "message"),
+    [
+        ("mi300x-nps4", {}, "mi300x cannot be SPX/NPS4; NPS4 needs QPX or CPX; legal: SPX/NPS1, DPX/NPS1"),
+        ("mi300x", {"partition": "TPX"}, "mi300x cannot be TPX/NPS1; legal: SPX/NPS1"),
+        ("mi300a", {"partition": "CPX", "memory_mode": "NPS4"}, "legal: SPX/NPS1, TPX/NPS1, CPX/NPS1"),
+        ("mi300x", {"partition": "half"}, "mi300x cannot be HALF/NPS1; legal: SPX/NPS1"),
+        ("mi300x-cpx", {"partition": "DPX"}, "partition = 'DPX' contradicts the name 'mi300x-cpx'"),
+    ],
+)
+def test_modes_that_do_not_go_together_are_refused(name, mode, message):
+    with pytest.raises(SpecError, match=message):
+        gpu(name, **mode)
+
+
+@pytest.mark.parametrize("name", ["mi300x-cpxx", "mi300x-cpx-dpx", "mi300x-", "mi300y-cpx"])
+def test_names_of_no_mode_are_unknown(name):
+    with pytest.raises(UnknownName, match="mi300x"):
+        gpu(name)
+
+
+def test_a_file_may_have_modes_or_none(tmp_path):
+    path = tmp_path / "own.toml"
+    path.write_text(MI300X_TEXT, encoding="utf-8")
+    assert gpu(str(path), partition="CPX") == gpu("mi300x-cpx")
+    path.write_text(MI300X_TEXT[: MI300X_TEXT.index("[partitions]")], encoding="utf-8")
+    assert gpu_modes(str(path)) == (("SPX", "NPS1"),)
+    with pytest.raises(SpecError, match="legal: SPX/NPS1"):
+        gpu(str(path), partition="CPX")
+    path.write_text(MI300X_TEXT.replace('partition = "SPX"', 'partition = "DPX"'), encoding="utf-8")
+    with pytest.raises(SpecError, match="is described as DPX/NPS1"):
+        gpu(str(path), partition="CPX")

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import base64
-import errno
 import hashlib
 import json
-import os
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -16,7 +14,6 @@ import numpy as np
 import pytest
 
 from swizzle_benchmarks.suite.gemm import gemm
-from swizzle_sim.base.atomic_write import write_whole
 from swizzle_sim.hardware.node.manifest import identity
 from swizzle_sim.hardware.results import keep_bundle, keep_result
 from swizzle_sim.language import Swizzle, family
@@ -28,7 +25,6 @@ from swizzle_sim.search.history import Attempt, History
 from swizzle_sim.search.loop import about_run
 from swizzle_sim.workload.price import CompiledKernel, RemapPrice
 from xcd_model import gpu
-from xcd_model.errors import RunError
 
 LAUNCHED = CompiledKernel(
     **{"arch": "gfx942", "triton": "3.9.0", "registers": 118, "agprs": 0, "sgprs": 0, "spills": 0},
@@ -239,25 +235,6 @@ def test_a_run_whose_counts_changed_says_so(start, scorer):
     other = Score.from_dict(first.score.as_dict() | {"l2_hit_rate": 0.5})
     history.append(replace(first, score=other))
     assert "predicts other hit rates" in write_report(history).read_text(encoding="utf-8")
-
-
-def test_a_failed_write_leaves_the_old_file(tmp_path):
-    target = tmp_path / "there"
-    target.mkdir()
-    (target / "kept").write_text("old")
-    with pytest.raises(RunError, match="cannot be written"):
-        write_whole(target, b"new")
-    assert [path.name for path in tmp_path.iterdir()] == ["there"]
-
-
-def test_a_folder_that_refuses_even_the_removal_is_one_error(tmp_path, monkeypatch):
-    def refuse(*given, **options):
-        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
-
-    monkeypatch.setattr(Path, "write_bytes", refuse)
-    monkeypatch.setattr(Path, "unlink", refuse)
-    with pytest.raises(RunError, match=r"page: cannot be written \(Read-only file system\)"):
-        write_whole(tmp_path / "page", b"new")
 
 
 @pytest.mark.parametrize(("sizes", "number", "chars"), [({}, 470, 80), (SIZES, 50, 20_000)])
