@@ -1,9 +1,7 @@
 """How long does a step of a loop take by its code: by hand, against waves cycle by cycle, and in compiled attention?"""
 
-import csv
 import dataclasses
 import importlib.util
-import math
 
 import pytest
 from hypothesis import given
@@ -22,6 +20,8 @@ from tests import naive_waves
 from xcd_model import gpu
 
 needs_triton = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs the triton extra")
+
+
 NONE = 7
 
 
@@ -79,24 +79,6 @@ def test_products_read_operands_from_shared_memory_that_others_use():
     assert waves._between_operands({"matrix": 128, "product": 128, "operands": 64}, 0, 60) == 120
     assert waves._between_operands({"matrix": 128, "product": 128, "operands": 64}, 0, 80) == 144
     assert waves.step_of([*wide, load], 1, 2, loads=1).busy == 4 * 128
-
-
-def test_an_h200_multiplies_and_stores_at_the_same_time_as_shared_memory_allows():
-    """Clocks a step of up to three workgroups an SM: all products, or all that shared memory moves."""
-    with (DATA / "machine" / "h200_shared_memory.csv").open(encoding="utf-8", newline="") as file:
-        lines = [{name: float(value) for name, value in line.items()} for line in csv.DictReader(file)]
-    off, products_alone = [], []
-    for line in lines:
-        product = waves._op(code(f"HGMMA.64x{line['columns']:.0f}x16.F32", "R24, gdesc[UR8], R24"))
-        times = line["warpgroups"] * line["products"]
-        moved = times * product.operands + 1024 * line["kib_stored"] / waves.SHARED_BYTES
-        if times and line["kib_stored"] and line["workgroups_per_sm"] > 1:
-            off.append(math.log(line["clocks"] / max(times * product.matrix, moved)))
-            products_alone.append(math.log(line["clocks"] / (times * product.matrix)))
-    assert len(off) == 56
-    mean, most = 100 * sum(map(abs, off)) / len(off), 100 * max(map(math.expm1, map(abs, off)))
-    factor = math.exp(sum(products_alone) / len(off))
-    assert (round(mean), round(most), round(factor, 1)) == (3, 6, 1.6)
 
 
 def test_loads_that_are_waited_for_in_turn_are_bursts():
@@ -174,21 +156,6 @@ def test_what_stands_between_copies_and_the_next_ones():
     tiles = [code("SYNCS.PHASECHK.TRANS64.TRYWAIT"), *product, code("UTMALDG.2D"), *[ADD] * 9]
     assert waves.ahead_of(tiles, 1) == 1 + 32 + 1
     assert waves.ahead_of(body, 1) == waves.ahead_of([*product, COPY], 1) == 0  # nothing is copied, or waited for
-
-
-def test_the_l2_and_the_fill_are_the_gpus():
-    for device in (gpu("h200"), gpu("h100")):
-        assert round(device.l2.latency_ns * device.sustained_clock_mhz / 1e3) == waves.L2
-        assert round(device.limits.fill_bytes_per_cycle) == waves.FILL_BYTES
-        assert (device.limits.simds_per_cu, device.limits.lanes_per_simd) == (waves.SIMDS, waves.LANES)
-
-
-def test_latencies_are_those_of_the_table():
-    with (DATA / "machine" / "h200_instructions.csv").open(encoding="utf-8", newline="") as file:
-        measured = {line["instruction"]: math.floor(float(line["cycles"])) for line in csv.DictReader(file)}
-    used = {"shuffle": "SHFL", "exp2": "MUFU", "convert": "F2I", "shared": "LDS", "matrix": "LDSM", "local": "LDL"}
-    used |= {"product": "HMMA", "fence": "FENCE"}
-    assert {name: waves.LATENCY[kind] for name, kind in used.items()} | {"barrier": waves.BARRIER} == measured
 
 
 HEX = """

@@ -73,8 +73,6 @@ def test_a_price_survives_json():
 
 
 # ---- Is a swizzle priced by what the compiler makes of it, kept, and scored with its own occupancy?
-
-
 needs_triton = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs the triton extra")
 SMALL = {"M": 512, "N": 512, "K": 64, "BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32}
 GROUPED = Swizzle.parse(family("group_m(size=4)"), "group_m(size=4)")
@@ -226,8 +224,6 @@ def test_without_a_compiler_the_declared_resources_stay_and_say_so(monkeypatch):
 
 
 # ---- Are the best of a run scored as compiled, and does what loses occupancy fall back?
-
-
 rank = Ranking().order
 SPECS = ("group_m(size=2)", "group_m(size=4)", "column", "contiguous", "snake")
 

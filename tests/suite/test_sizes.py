@@ -3,34 +3,13 @@
 import numpy as np
 import pytest
 
-from swizzle_sim.workload.kernels import kernel, kernel_names
+from swizzle_sim.workload.kernels import kernel
 from swizzle_sim.workload.launch import Array
 from tests.capture.same_trace import needs_triton
-from tests.suite.sizes import CASES, SIZES, case_id
+from tests.suite.sizes import CASES, PAPER, SIZES, case_id
 from tests.suite.touches import KERNELS
 from xcd_model import gpu, workgroups_per_cu
 from xcd_model.errors import SizeError
-
-# Grid and launches measured for the paper.
-MEASURED = {
-    "softmax": ((32768,), 1),
-    "layer_norm": ((20480,), 1),
-    "fused_elementwise": ((16384,), 1),
-    "transpose": ((1024, 1024), 1),
-    "stencil_2d": ((256, 256), 1),
-    "spmv": ((4096,), 1),
-    "gemm_streamk": ((304,), 1),
-    "fdtd_2d": ((256, 256), 1500),
-    "smith_waterman": ((256, 256), 1),
-    "black_scholes": ((262144,), 1),
-}
-
-
-@pytest.mark.parametrize("name", MEASURED)
-def test_defaults_are_the_measured_sizes(name):
-    work = kernel(name)
-    assert (work.grid.launch, work.launches) == MEASURED[name]
-    assert name in kernel_names()
 
 
 @pytest.mark.parametrize("case", CASES, ids=case_id)
@@ -54,7 +33,7 @@ def test_launch_is_the_kernels_grid_and_arrays(case):
 
 @pytest.mark.parametrize("name", SIZES)
 def test_other_grids_are_the_grids_of_their_sizes(name):
-    for sizes in (SIZES[name][0], {}) if name not in MEASURED else (SIZES[name][0],):
+    for sizes in (SIZES[name][0], {}) if name not in PAPER else (SIZES[name][0],):
         grids = list(kernel(name, **sizes).at_grids())
         for grid, other in grids:
             assert kernel(name, **other).grid == grid

@@ -71,8 +71,6 @@ def test_a_folder_that_refuses_even_the_removal_is_one_error(tmp_path, monkeypat
 
 
 # ---- Does a cache give back what was stored, to every process, execute nothing, and do without a folder?
-
-
 DOCUMENT = {"figures": {"l2_hit_rate": 0.25, "time_us": None}, "counts": [1, 2**40, -3]}
 
 
@@ -131,8 +129,6 @@ def test_a_store_that_is_no_database_is_done_without(tmp_path):
 
 
 # ---- Does Ctrl-C name the command that goes on, from when there is something to go on with?
-
-
 @pytest.fixture
 def stored(tmp_path):
     folder = tmp_path / "run 1"
@@ -192,8 +188,6 @@ def test_what_stands_behind_two_dashes_is_no_option(stored):
 
 
 # ---- Are entry points read once, and again where a package came or went?
-
-
 GROUP = "swizzle_sim.kernels"
 
 
@@ -221,8 +215,6 @@ def test_a_package_that_is_installed_meanwhile_is_found_and_one_removed_is_not(t
 
 
 # ---- Errors come out of another process as they were raised there.
-
-
 RAISED = [
     errors.UnknownName("kernel", "gem", ["gemm", "softmax"]),
     errors.LanguageError("no", filename="a.txt", line=2, column=3, source_line="x = y", code="name"),

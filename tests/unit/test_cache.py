@@ -150,8 +150,6 @@ def test_bad_streams_are_refused(lines, says):
 
 
 # ---- Are linear index functions what their rows say, and are those refused that lose a line?
-
-
 @settings(max_examples=100, deadline=None)
 @given(
     lines=st.lists(st.integers(0, 2**16), min_size=1, max_size=200),
@@ -254,8 +252,6 @@ def test_descriptions_with_a_bad_fold_are_refused(change, says):
 
 
 # ---- Are the batched locating and the vector rows the plain ones, word by word?
-
-
 @njit
 def locate_all(line, index, at, row, word):
     _locate_all(line, line.size, index, at, row, word)

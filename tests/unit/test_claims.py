@@ -137,18 +137,6 @@ def test_what_makes_no_claims_is_refused():
             kernel("gemm_dynamic", **sizes)
 
 
-def test_a_pool_for_each_xcd_keeps_what_an_order_gives_it_and_one_counter_does_not():
-    """8192^3: an order that gives each XCD neighbouring tiles needs counters that hand them to that XCD."""
-    order = Swizzle.parse(family("contiguous+group_m(size=4)"))
-    rate = {
-        (pools, local): Scorer(kernel("gemm_dynamic", POOLS=pools, LOCAL=local), gpu("mi300x")).score(order).l2_hit_rate
-        for pools, local in ((1, 100), (8, 75), (8, 100))
-    }
-    assert rate[1, 100] + 0.1 < rate[8, 75] < rate[8, 100] - 0.05
-    steals = Scorer(kernel("gemm_dynamic", LOCAL=100, STEAL=1), gpu("mi300x")).score(order).l2_hit_rate
-    assert rate[8, 75] + 0.05 < steals < rate[8, 100]
-
-
 def test_bounds_of_an_order_say_no_more_than_is_known():
     found = Scorer(kernel("gemm_dynamic", **SMALL, POOLS=8, LOCAL=100), gpu("mi300x"), replay="lockstep")
     assert found.assigned_bound(np.arange(80)) == found.bound.l2_hit_rate
@@ -157,8 +145,6 @@ def test_bounds_of_an_order_say_no_more_than_is_known():
 
 
 # ---- Is an order refused exactly where a tile comes before one that it waits for, and does no other hang?
-
-
 def awaited_by(waits, workgroup):
     """Workgroups that one waits for."""
     group = waits.awaits[workgroup]

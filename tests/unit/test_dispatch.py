@@ -108,6 +108,7 @@ def test_check_order_returns_contiguous_int64():
     [
         ([0, 1], r"order has shape \(2,\) and type int64"),
         ([0.0, 1.0, 2.0], r"order has shape \(3,\) and type float64"),
+        ([[0, 1, 2]], r"\(1, 3\)"),
         ([-1, 0, 1], r"order holds -1\.\.1; workgroups are 0\.\.2"),
         ([1, 2, 3], r"order holds 1\.\.3; workgroups are 0\.\.2"),
         ([0, 2, 2], "computes workgroup 2 twice and workgroup 1 not at all"),

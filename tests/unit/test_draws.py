@@ -65,16 +65,6 @@ def test_blocks_beyond_a_groups_end_read_where_it_ends_and_leave():
         assert (count[:valid] == 2 + 2 * 3 + 2).all() and (count[valid:] == 2).all()
 
 
-def test_heads_of_unequal_sequences_dealt_in_runs_leave_xcds_idle():
-    """Four sequences on eight XCDs: the order that suits equal heads gives the longest sequence to two of them."""
-    found = over_draws(
-        Scorer(kernel("attention_varlen", B=4, H=16, HKV=4, S=2048), gpu("mi300x")),
-        Swizzle.parse(family("head_first_swizzled")),
-        3,
-    )
-    assert found.slower == 3 and found.speedup[0] < 0.8
-
-
 def test_the_spread_is_that_of_scores_draw_by_draw():
     order = Swizzle.parse(family("contiguous"))
     found = over_draws(Scorer(moe(SEED=3), gpu("mi300x")), order, 3)
@@ -94,8 +84,6 @@ def test_a_kernel_without_drawn_lengths_is_refused():
 
 
 # ---- Are integers that are data drawn, and those that programs count with or find their way by left at zero?
-
-
 DATA = [("int8", -16, 16), ("uint8", 112, 143), ("int32", 0, 1), ("int64", 0, 1)]
 NO_DATA = [{"is_index": True}, {"role": "inout"}, {"role": "inout", "is_counter": True}]
 

@@ -116,8 +116,6 @@ def test_sets_are_looked_up_one_by_one():
 
 
 # ---- Do reads between writes wait as one works out by hand, and workgroups for each other's places?
-
-
 MOST = 200 * NS
 
 

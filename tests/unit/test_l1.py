@@ -1,13 +1,11 @@
 """Does an L1 keep from the L2 what it holds, and do its two replays count the same?"""
 
-import csv
 import dataclasses
 
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 
-from swizzle_benchmarks.validation.rows import DATA
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.workload.kernels import kernel
 from tests.machines import cases, small_gpu, tiled_traces
@@ -111,8 +109,6 @@ def test_passes_that_are_no_counts_or_leave_64_bits_are_refused():
 
 
 # ---- Does an L1 that shares its array with LDS have what the driver leaves it, and every other L1 all it has?
-
-
 KB = 1024
 
 
@@ -122,15 +118,6 @@ def taken(threads, vgprs, lds_bytes):
         threads=threads, vgprs=vgprs, lds_bytes=lds_bytes, instructions_in_flight=1, source="made for this test"
     )
     return gpu("h200").l1.size_bytes - l1_after_shared_memory(resources, gpu("h200")).l1.size_bytes
-
-
-def test_the_rule_gives_the_carve_outs_that_were_counted_but_for_one():
-    with (DATA / "machine" / "h200_carve_outs.csv").open(encoding="utf-8", newline="") as file:
-        launches = [{name: int(cell) for name, cell in line.items()} for line in csv.DictReader(file)]
-    assert len(launches) == 240
-    names = ("threads", "registers", "shared_bytes")
-    wrong = [one for one in launches if taken(*(one[name] for name in names)) != one["carve_out_bytes"]]
-    assert wrong == [{"threads": 512, "registers": 16, "shared_bytes": 1 * KB, "carve_out_bytes": 16 * KB}]
 
 
 @pytest.mark.parametrize(

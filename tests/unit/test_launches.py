@@ -138,8 +138,6 @@ def test_rounds_that_make_no_sense_are_refused():
 
 
 # ---- Is there room where no set is asked for more lines than it has, and is what is read then counted right?
-
-
 @settings(max_examples=300, deadline=None)
 @given(shape=shapes(9), gaps=st.lists(st.tuples(st.integers(0, 9), st.integers(1, 40)), min_size=1, max_size=3))
 def test_there_is_room_if_no_set_is_asked_for_more_lines_than_it_has_ways(shape, gaps):

@@ -64,8 +64,6 @@ def test_numba_uses_it_unless_told_otherwise(chosen, tmp_path):
 
 
 # ---- Do kernels read tuples taken by reference as plain ones, and leave their arrays' reference counts alone?
-
-
 @by_reference
 class Inner(NamedTuple):
     weight: np.ndarray
@@ -133,8 +131,6 @@ def test_a_field_of_another_type_is_refused():
 
 
 # ---- Does the compiler of kernels give what numba's own does, and leave that as it was?
-
-
 @inlined
 def _mixed(values, i):
     """Operators of more types than one, a constant index, a tuple and what only literals of numba's choose."""
@@ -206,8 +202,6 @@ def test_a_function_is_compiled_once_for_all_literals():
 
 
 # ---- Are functions without code of their own inlined or called as declared, with the results of plain ones?
-
-
 private_parts = pytest.mark.skipif(not KernelCompiler, reason="of a numba that was not tried")
 
 
@@ -257,8 +251,6 @@ def test_python_cannot_call_one():
 
 
 # ---- Where numba's private parts are gone or were not tried: are kernels compiled without them, to the same bytes?
-
-
 GONE = "del numba.core.typed_passes.NativeLowering"
 GONE_TOO = "del numba.core.untyped_passes.WithLifting"
 UNTRIED = "numba.version_info = numba.version_info._replace(short=(0, 1000))"

@@ -88,35 +88,7 @@ def test_nobody_waits_where_the_l2_has_room_for_all_that_run():
     assert share_in_step(same, np.arange(6), 6, 2) == 0
 
 
-@pytest.mark.parametrize(("k", "by_column"), [(4096, True), (512, False)])
-def test_on_an_h200_a_deep_gemm_by_columns_is_in_step_and_one_that_the_l2_holds_is_not(k, by_column, monkeypatch):
-    """132 tiles of 128 x 256 run at once, by columns of 66 or in blocks of 11; measured are 4 to 20 % by column."""
-    device, issue = gpu("h200"), IssueModel(in_flight=4, compute_fs=3 * 10**8, step=2)
-    trace = gemm_trace(66 * 128, 12 * 256, k, 128, 256, 64)
-    tiles = np.arange(66 * 12).reshape(66, 12)
-    orders = {
-        "column": tiles.T.reshape(-1)[:132],
-        "block": np.concatenate([tiles[11 * i : 11 * i + 11, :].reshape(-1) for i in range(6)])[:132],
-    }
-    rest = {name: np.setdiff1d(np.arange(tiles.size), first) for name, first in orders.items()}
-    plan = prepare(trace, device)
-    whole = {name: np.concatenate([first, rest[name]]) for name, first in orders.items()}
-
-    def times():
-        return [replay_timed(plan, whole[name], workgroups_per_cu=1, issue=issue).time_fs for name in orders]
-
-    column, block = times()
-    monkeypatch.setattr("xcd_model.nvidia.rates.fill_time", lambda *given, alone, **how: alone)
-    column_alone, block_alone = times()
-    if by_column:
-        assert column / column_alone > 1.03 and column / column_alone > block / block_alone
-    else:
-        assert (column, block) == (column_alone, block_alone)
-
-
 # ---- Do reads of one line by SMs of one GPC go to the L2 as one, as often as they are under way together?
-
-
 H200 = gpu("h200")
 PAIRS = np.array([0, 0, 1, 1, 2, 2])  # GPCs of six SMs
 
@@ -189,8 +161,6 @@ def test_both_numbers_are_given_or_neither(given):
 
 
 # ---- Do workgroups wait for each other in a CU's queues as the weights of all their states say, and do steps know it?
-
-
 TIMES = st.integers(1, 1000)
 
 

@@ -340,8 +340,6 @@ def test_options_of_the_other_vendor_are_left_out(tmp_path):
 
 
 # ---- Which loop is the main one, and was it pipelined? Read from Triton's intermediate languages.
-
-
 LOOP = """
 #loc1 = loc("kernel.py":7:12)
 #loc2 = loc("kernel.py":8:12)

@@ -214,8 +214,6 @@ def test_a_run_of_an_older_version_is_ranked_by_hits():
 
 
 # ---- Does the first line say what to do, why and what limits the time, in each case?
-
-
 HITS = Ranking(gpu="mi300x")
 
 

@@ -227,8 +227,6 @@ def test_pictures_of_odd_shapes(scorer):
 
 
 # ---- Do dots and bars say what they are, and is code coloured, without a text becoming markup?
-
-
 HOSTILE = "</title><script>alert(1)</script>\u202e"
 
 

@@ -181,8 +181,6 @@ def test_a_grid_with_one_axis_says_at_what_distance_sharers_lie():
 
 
 # ---- Is an uncoalesced load named, and no other?
-
-
 LINE = 128
 TILE = 64
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from swizzle_benchmarks.suite.gemm import gemm
 from tests import naive, naive_timed
-from tests.machines import cases, claimed, gemm_trace, small_gpu, tiled_traces
+from tests.machines import cases, claimed, gemm_trace, small_gpu
 from tests.naive_rates import computes_for, rates_of
 from xcd_model import (
     IssueModel,
@@ -129,27 +129,6 @@ def test_timed_replay_is_the_naive_one(case, pace, bin_fs, data):
         np.testing.assert_array_equal(got.timeline, expected.table(got.bin_fs))
         np.testing.assert_array_equal(got.by_tensor, expected.by_tensor())
         np.testing.assert_array_equal(got.cu_finish, expected.finish())
-
-
-@settings(max_examples=150, deadline=None)
-@given(case=rated_cases(traces=tiled_traces), pace=paces)
-def test_symmetry_changes_neither_counts_nor_time(case, pace):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(symmetry_module, "WORTHWHILE", 1.0)
-        plain, quick = (timed(case, pace, symmetry=s, bin_fs=100 * NS) for s in (False, True))
-    assert (quick.time_fs, quick.bin_fs) == (plain.time_fs, plain.bin_fs)
-    np.testing.assert_array_equal(quick.timeline, plain.timeline)
-
-
-@pytest.mark.parametrize("in_flight", [1, 4])
-def test_gemm_on_a_whole_mi300x_by_symmetry(in_flight):
-    trace = gemm_trace(2048, 2048, 1024, 256, 256, 64)
-    order = np.random.default_rng(0).permutation(trace.n_workgroups)
-    pace = {"in_flight": in_flight, "compute_fs": 900 * NS, "jitter_fs": 200 * NS, "seed": 3}
-    plain, quick = (timed((trace, order, gpu("mi300x"), 1), pace, symmetry=s) for s in (False, True))
-    assert quick.simulated_fraction <= 1 / 8
-    assert quick.time_fs == plain.time_fs
-    np.testing.assert_array_equal(quick.timeline, plain.timeline)
 
 
 @settings(max_examples=80, deadline=None)

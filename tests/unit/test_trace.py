@@ -187,8 +187,6 @@ def test_bad_builder_arguments_are_refused():
 
 
 # ---- Do boxes and gathers touch the lines of their items, and are waves' requests those of their lanes?
-
-
 @st.composite
 def boxes(draw):
     """An array of one to three axes, row-major, padded or transposed, and a box for each of three workgroups."""
@@ -454,8 +452,6 @@ def test_only_stores_to_one_array_go_together():
 
 
 # ---- Is a padded trace the one that a kernel of that leading dimension has?
-
-
 LINE = 128
 
 
