@@ -1,11 +1,12 @@
-"""Do the access models of the suite touch what their elements need?"""
+"""Do the access models of the suite touch what their elements need, and line by line what the Triton kernels do?"""
 
 import numpy as np
 import pytest
 
 from swizzle_sim.workload.kernels import kernel
+from tests.capture.same_trace import assert_equal_traces, assert_same_trace, needs_triton
 from tests.naive_coalesce import shown, touched
-from tests.suite.sizes import CASES, case_id
+from tests.suite.sizes import CASES, SIZES, case_id
 from tests.suite.touches import touches
 
 
@@ -66,3 +67,24 @@ def test_spmv_structure_has_the_density_asked_for():
     assert counts.std() == pytest.approx((4096 * 0.08 * 0.92) ** 0.5, rel=0.1)
     assert all(np.array_equal(inputs[name], work.make_inputs(1)[name]) for name in ("indptr", "indices"))
     assert not np.array_equal(inputs["values"], work.make_inputs(1)["values"])
+
+
+@needs_triton
+@pytest.mark.parametrize("name", sorted(set(SIZES) - {"gemm_streamk"}))
+def test_access_model_is_the_kernel(name):
+    assert_same_trace(*map(by_tile, (kernel(name, **sizes) for sizes in SIZES[name])))
+
+
+def by_tile(work):
+    """A persistent kernel with as many programs as tiles."""
+    return work if work.programs is None else kernel(work.name, **{**work.problem, "PROGRAMS": work.grid.num_pids})
+
+
+@needs_triton
+def test_streamk_access_model_is_the_kernel():
+    """Interpreted workgroup by workgroup: it branches on locks that it also writes, which capture does not follow."""
+    from swizzle_sim.capture.capture import capture_all
+
+    works = [kernel("gemm_streamk", **sizes) for sizes in SIZES["gemm_streamk"]]
+    for work, found in zip(works, capture_all([work.launch for work in works], full=True), strict=True):
+        assert_equal_traces(work.build_trace(128), found.trace, str(work.problem))

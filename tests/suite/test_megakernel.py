@@ -14,7 +14,7 @@ from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.pricing.waiting import waited, with_flags_unset
 from swizzle_sim.workload.kernels import kernel
 from tests.capture.same_trace import assert_same_trace, needs_triton
-from tests.suite.test_capture import by_tile
+from tests.suite.test_access import by_tile
 from xcd_model import IssueModel, gpu, prepare, replay_timed
 from xcd_model.errors import Deadlock
 from xcd_model.replay.traffic import READ_MISSES, READ_REQUESTS

@@ -96,8 +96,9 @@ def test_what_does_not_fit_is_named(change, short):
         workgroups_per_cu(resources(**change), gpu("mi300x"))
 
 
-def test_check_order_returns_contiguous_int64():
-    order = check_order(np.arange(8, dtype=np.uint16)[::-1], 8)
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint64, np.int32])
+def test_check_order_returns_contiguous_int64(dtype):
+    order = check_order(np.arange(8, dtype=dtype)[::-1], 8)
     assert order.dtype == np.int64
     assert order.flags.c_contiguous
     assert order.tolist() == [7, 6, 5, 4, 3, 2, 1, 0]

@@ -28,7 +28,7 @@ from xcd_model.replay.service_times import service_times_of
 from xcd_model.replay.traffic import L1_HITS, L1_REQUESTS, READ_REQUESTS
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(case=cases(traces=tiled_traces))
 def test_by_tile_counts_as_by_line(case):
     trace, order, machine, occupancy = case

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import naive, naive_timed
-from tests.machines import cases, gemm_trace, shapes, small_gpu
+from tests.machines import cases, shapes, small_gpu
 from xcd_model import IssueModel, TraceBuilder, Traffic, prepare, replay_lockstep, replay_timed
 from xcd_model.cache.packed import has_room, index_of
 from xcd_model.errors import ReplayError
@@ -108,15 +108,6 @@ def test_counts_small_beside_the_requests_need_not_come_to_rest(column, by, says
 
     (found,) = replay_launches([plan], once, 25)
     assert (found.launch, found.steady) == says
-
-
-def test_an_l2_that_is_kept_hits_in_the_next_launch():
-    trace = gemm_trace(64, 64, 64, 32, 32, 32)
-    rate = []
-    for kept in (False, True):
-        plan = prepare(trace, small_gpu(l2=(64, 16), mall=None, kept=kept))
-        rate.append(replay_launches([plan], partial(_lockstep, np.arange(4)), 3)[0].l2_hit_rate)
-    assert rate[0] < rate[1] == 1
 
 
 def test_rounds_that_make_no_sense_are_refused():

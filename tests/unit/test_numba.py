@@ -1,7 +1,6 @@
 """Do kernels compute what plain Python does, with numba's private parts and without, never older than their source?"""
 
 import os
-import re
 import subprocess
 import sys
 from typing import NamedTuple
@@ -183,87 +182,11 @@ def test_an_index_counts_from_the_front_alone():
             _set(row, i, 5)
 
 
-@inlined
-def _raised(number, by):
-    return number + by
-
-
-@uncounted(cache=False)
-def _raise_twice(row):
-    row[0] = _raised(_raised(row[0], 1), 2)
-
-
-@pytest.mark.skipif(numba.config.DISABLE_JIT or not KernelCompiler, reason="nothing is compiled once")
-def test_a_function_is_compiled_once_for_all_literals():
-    row = np.zeros(1, np.int64)
-    _raise_twice(row)
-    assert row[0] == 3
-    assert len(_raised.overloads) == 1
-
-
-# ---- Are functions without code of their own inlined or called as declared, with the results of plain ones?
-private_parts = pytest.mark.skipif(not KernelCompiler, reason="of a numba that was not tried")
-
-
-class Pair(NamedTuple):
-    left: np.ndarray
-    right: np.ndarray
-
-
-@inlined
-def _gather(pair, at, n):
-    for i in range(n):
-        pair.left[at] += pair.right[i]
-    return pair.left[at]
-
-
-@called
-def _add_all(pair, n):
-    return np.int64(_gather(pair, 0, n)), _gather(pair, 1, n)
-
-
-@uncounted(cache=False)
-def _sums(pair, n):
-    first, second = _add_all(pair, n)
-    return first + _gather(pair, 0, n), second
-
-
-def test_kernels_compute_what_their_functions_do_in_python():
-    pair = Pair(np.array([10, 20]), np.arange(5))
-    assert _sums(pair, 5) == (20 + 30, 30)
-    assert pair.left.tolist() == [30, 30]
-
-
-@private_parts
-def test_nothing_of_an_inlined_function_is_left_beside_the_kernel_and_its_wrapper():
-    _sums(Pair(np.array([0, 0]), np.arange(5)), 5)
-    (text,) = _sums.inspect_llvm().values()
-    defined = re.findall(r"^define .*?@(\S+?)\(", text, re.MULTILINE)
-    assert len(defined) == 2 and all("_sums" in name for name in defined)
-
-
-@private_parts
-def test_python_cannot_call_one():
-    pair = Pair(np.array([0, 0]), np.arange(5))
-    _sums(pair, 5)
-    with pytest.raises(TypeError, match="not callable"):
-        _gather(pair, 0, 5)
-
-
 # ---- Where numba's private parts are gone or were not tried: are kernels compiled without them, to the same bytes?
 GONE = "del numba.core.typed_passes.NativeLowering"
 GONE_TOO = "del numba.core.untyped_passes.WithLifting"
 UNTRIED = "numba.version_info = numba.version_info._replace(short=(0, 1000))"
 UNKNOWN = "del numba.core.options.DefaultOptions._nrt, numba.core.options.DefaultOptions.no_cpython_wrapper"
-SCORES = """
-from swizzle_sim.__main__ import main
-for replay in ("lockstep", "timed"):
-    sys.argv[1:] = ["score", "gemm", "M=512", "N=512", "K=64", "--swizzle", "row", "--replay", replay, "--json"]
-    try:
-        main()
-    except SystemExit as ended:
-        assert not ended.code
-"""
 
 
 def run(change, code, **environment):
@@ -288,8 +211,3 @@ def test_kernels_are_compiled_without_them(change):
 def test_options_that_numba_no_longer_knows_are_left_out():
     code = "from xcd_model.compiled import numba_setup as n; print(n.known(_nrt=False, forceinline=True))"
     assert run(UNKNOWN, code) == "{'forceinline': True}\n"
-
-
-def test_scores_are_the_same_bytes(tmp_path):
-    apart = {"NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_OPT": "1"}  # compiled from nothing, in half the time
-    assert run(GONE, SCORES, **apart) == run("", SCORES)

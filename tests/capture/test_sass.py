@@ -1,4 +1,4 @@
-"""How long does a step of a loop take by its code: by hand, against waves cycle by cycle, and in compiled attention?"""
+"""Is what NVIDIA's code says of loads, lanes and the time of a step read right: by hand, and against slow counts?"""
 
 import dataclasses
 import importlib.util
@@ -11,7 +11,7 @@ from swizzle_benchmarks.validation.rows import DATA
 from swizzle_sim.capture.occupancy import compile_launch, compiled_for
 from swizzle_sim.capture.user_kernel import load
 from swizzle_sim.nvidia import waves
-from swizzle_sim.nvidia.sass import Controlled, loading_loop, unrolled
+from swizzle_sim.nvidia.sass import Controlled, loading_loop, main_loop, unrolled, wavefronts, words_of_busiest
 from swizzle_sim.pricing.fitted import fitted_constants
 from swizzle_sim.pricing.issuing import issue_model_of
 from swizzle_sim.pricing.scoring import Scorer
@@ -275,3 +275,92 @@ def test_a_loop_that_is_not_pipelined_is_timed_and_replayed_by_its_code(monkeypa
     assert softmax <= set(fitted_constants(device, work, "timed", 2))
     assert not softmax & set(fitted_constants(device, timed, "timed", 2))
     assert compile_launch(work.launch, "gfx942").burst_loads == 0  # AMD's code was not timed
+
+
+# ---- Where do the lanes of a wave meet: by hand, against a count bank by bank, and in what a compiler writes?
+TID = ("S2R", "R0, SR_TID.X", False)
+
+
+def met(*code):
+    return wavefronts(
+        [TID, *((name, operands, skipped) for name, operands, *rest in code for skipped in [bool(rest)])]
+    )[-1]
+
+
+def test_addresses_are_followed_through_integer_arithmetic():
+    assert met(("LEA", "R1, R0, 0x400, 0x2"), ("LDS", "R2, [R1]")) == 1  # neighbours
+    assert met(("LEA", "R1, R0, RZ, 0x7"), ("STS", "[R1+0x10], R2")) == 32  # 128 bytes apart: all on one bank
+    assert met(("LOP3.LUT", "R1, R0, 0xf, RZ, 0xc0, !PT"), ("LEA", "R1, R1, RZ, 0x7"), ("LDS", "R2, [R1]")) == 16
+    assert met(("SHF.R.U32.HI", "R1, RZ, 0x4, R0"), ("LDS", "R2, [R1]")) == 1  # all lanes of one word
+    assert met(("IMAD.SHL.U32", "R1, R0, 0x10, RZ"), ("STS.128", "[R1], R4")) == 4
+    assert met(("SHF.L.U32", "R1, R0, 0x5, RZ"), ("SGXT.U32", "R1, R1, 0x8"), ("LDS", "R2, [R1]")) == 2
+    assert met(("IADD3", "R1, -R0, 0x1f, RZ"), ("IMAD", "R1, R1, 0x8, RZ"), ("LDS.64", "R2, [R1]")) == 2
+    assert (
+        met(("UMOV", "UR4, 0x400"), ("S2UR", "UR5, SR_CgaCtaId"), ("ULEA", "UR4, UR5, UR4, 0x18"), ("LDS", "R2, [UR4]"))
+        == 1
+    )
+    assert met(("CS2R", "R2, SRZ"), ("LEA", "R3, P0, R0, R3, 0x7"), ("LDS", "R2, [R3]")) == 32
+
+
+def test_what_nobody_knows_has_no_conflicts():
+    for name, operands in (
+        ("LDC", "R1, c[0x0][0x28]"), ("LDG.E", "R1, desc[UR4][R2.64]"), ("SEL", "R1, R0, RZ, P0"),
+        ("IMAD.HI", "R1, R0, 0x3, RZ"), ("SHF.R.S32.HI", "R1, RZ, 0x1, R0"), ("S2R", "R1, SR_CTAID.X"),
+        ("MOV", "R1, |R0|"), ("MOV", "R1, R0, R0"),
+    ):  # fmt: skip
+        assert met((name, operands), ("LDS", "R2, [R1]")) is None, name
+    assert met(("MOV", "R1, R0", "skipped"), ("LDS", "R2, [R1]")) is None  # by a predicate
+    assert met(("MOV", "R3, R0"), ("LDG.E.128", "R1, desc[UR4][R8.64]"), ("LDS", "R2, [R3]")) is None  # overwritten
+    assert met(("MOV", "R5, R0"), ("LDG.E.128", "R1, desc[UR4][R8.64]"), ("LDS", "R2, [R5]")) is not None
+    assert met(("IADD3", "R1, R0, 0x1, RZ")) is None and met(("LDS", "R2, desc[UR4]")) is None
+
+
+@given(st.integers(0, 255), st.integers(0, 255), st.integers(0, 255), st.integers(0, 255))
+def test_tables_of_three_bits(a, b, c, table):
+    wanted = sum((table >> ((a >> bit & 1) * 4 + (b >> bit & 1) * 2 + (c >> bit & 1)) & 1) << bit for bit in range(32))
+    code = [("MOV", f"R{at}, {value:#x}", False) for at, value in ((1, a), (2, b), (3, c))]
+    code += [("LOP3.LUT", f"R4, R1, R2, R3, {table:#x}, !PT", False), ("IADD3", f"R4, R4, -{wanted:#x}, RZ", False)]
+    code += [TID, ("IMAD", "R5, R4, R0, RZ", False), ("LDS", "R6, [R5]", False)]  # all at zero, if it is as wanted
+    assert wavefronts(code)[-1] == 1
+
+
+@given(st.lists(st.integers(0, 4095), min_size=32, max_size=32), st.sampled_from((4, 8, 16)))
+def test_wavefronts_are_the_words_of_the_busiest_bank(places, width):
+    addresses, lanes, count = [place * width for place in places], 128 // width, 0
+    for first in range(0, 32, lanes):
+        words = {byte // 4 for at in addresses[first : first + lanes] for byte in range(at, at + width)}
+        count += max(sum(word % 32 == bank for word in words) for bank in range(32))
+    assert words_of_busiest(addresses, width) == count
+
+
+# ---- Is what begins or ends a tile left out of a step, where loops over tiles and steps are one?
+LINE = "        /*{:04x}*/                   {} ;"
+
+
+def disassembled(*lines):
+    """Labels, and instructions one after the other."""
+    text, at = [], 0
+    for line in lines:
+        if line.endswith(":"):
+            text.append(line)
+        else:
+            text.append(LINE.format(at, line))
+            at += 16
+    return "\n".join(text)
+
+
+def loop(*jumped):
+    return disassembled(
+        ".L_x_0:", "LDGSTS.E.BYPASS.128 [R1], [R2]", "@P0 BRA `(.L_x_1)", *jumped, ".L_x_1:",
+        "HGMMA.64x128x16.F32 R24, gdesc[UR4], R24", "IADD3 R0, R0, 0x1, RZ", "@P1 BRA `(.L_x_0)",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("of_tile", ["STG.E.128 [R4], R8", "I2F.RP R5, R6"])
+def test_what_stores_or_divides_behind_a_branch_is_no_part_of_a_step(of_tile):
+    assert main_loop(loop("FMUL R3, R3, R3", of_tile))["step_instructions"] == 3
+
+
+def test_anything_else_behind_a_branch_is():
+    assert main_loop(loop("FMUL R3, R3, R3", "FMUL R4, R4, R4"))["step_instructions"] == 5
+    assert main_loop(loop("LDGSTS.E.BYPASS.128 [R1], [R2]", "STG.E.128 [R4], R8"))["step_instructions"] == 4
