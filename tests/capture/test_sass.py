@@ -1,7 +1,6 @@
 """Is what NVIDIA's code says of loads, lanes and the time of a step read right: by hand, and against slow counts?"""
 
 import dataclasses
-import importlib.util
 
 import pytest
 from hypothesis import given
@@ -17,10 +16,8 @@ from swizzle_sim.pricing.issuing import issue_model_of
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.workload.kernels import kernel
 from tests import naive_waves
+from tests.capture.same_trace import needs_triton
 from xcd_model import gpu
-
-needs_triton = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs the triton extra")
-
 
 NONE = 7
 

@@ -23,6 +23,7 @@ from swizzle_sim.search.ranking import Ranking
 from swizzle_sim.search.strategies.families import optimize
 from swizzle_sim.workload.kernels import kernel
 from swizzle_sim.workload.price import CompiledKernel, RemapPrice
+from tests.capture.same_trace import needs_triton
 from xcd_model import Resources, gpu
 from xcd_model.errors import CompileError, RewriteError
 
@@ -73,7 +74,6 @@ def test_a_price_survives_json():
 
 
 # ---- Is a swizzle priced by what the compiler makes of it, kept, and scored with its own occupancy?
-needs_triton = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs the triton extra")
 SMALL = {"M": 512, "N": 512, "K": 64, "BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32}
 GROUPED = Swizzle.parse(family("group_m(size=4)"), "group_m(size=4)")
 

@@ -1,6 +1,5 @@
 """Does the rewritten kernel compute what the original does, and does the check notice when it does not?"""
 
-import importlib.util
 from dataclasses import replace
 
 import pytest
@@ -11,10 +10,11 @@ from swizzle_sim.rewrite import check_rewritten, rewrite_kernel, rewrite_workloa
 from swizzle_sim.rewrite.check import run_side_by_side
 from swizzle_sim.rewrite.small_sizes import small_workloads
 from swizzle_sim.workload.kernels import kernel
+from tests.capture.same_trace import needs_triton
 from tests.rewrite import workloads
 from xcd_model.errors import RewriteError, SizeError
 
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs the triton extra")
+pytestmark = needs_triton
 
 
 def rewritten(work, spec, **options):

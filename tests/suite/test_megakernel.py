@@ -15,9 +15,8 @@ from swizzle_sim.pricing.waiting import waited, with_flags_unset
 from swizzle_sim.workload.kernels import kernel
 from tests.capture.same_trace import assert_same_trace, needs_triton
 from tests.suite.test_access import by_tile
-from xcd_model import IssueModel, gpu, prepare, replay_timed
+from xcd_model import gpu
 from xcd_model.errors import Deadlock
-from xcd_model.replay.traffic import READ_MISSES, READ_REQUESTS
 
 ROOT = Path(__file__).parents[2]
 SMALL = {"M": 128, "K": 32, "H": 192, "N": 64, "BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 32}  # 4 x (6 + 2) tiles
@@ -62,52 +61,6 @@ def test_programs_that_wait_for_flags_compute_the_reference_or_hang_where_it_is_
 def test_access_model_is_the_kernel_with_a_queue_an_xcd():
     sizes = {"M": 100, "K": 40, "H": 150, "N": 50, "BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 16, "PROGRAMS": 8}
     assert_same_trace(*(by_tile(kernel("mlp_megakernel", **sizes, **queues)) for queues in ({}, {"LOCAL": 60})))
-
-
-def schedule(lengths, xcds, programs, pools, local):
-    """When each id of a queue is handed out, and on which XCD, if id t takes lengths[t] and a CU runs one program."""
-    queues = [list(range(pool, local, pools)) for pool in range(pools)]
-    rest = list(range(local, len(lengths)))
-    free = [(0, program) for program in range(programs)]
-    begin, xcd = [None] * len(lengths), [None] * len(lengths)
-    while free:
-        now, program = min(free)
-        free.remove((now, program))
-        queue = queues[program % pools] or rest
-        if queue:
-            tile = queue.pop(0)
-            begin[tile], xcd[tile] = now, program % xcds
-            free.append((now + lengths[tile], program))
-    return begin, xcd
-
-
-@pytest.mark.parametrize(("pools", "local"), [(8, 100), (1, 100), (8, 40), (16, 75)])
-def test_queues_hand_out_tiles_as_the_plain_schedule_does(pools, local):
-    sizes = {"M": 1024, "K": 128, "H": 1024, "N": 512, "PROGRAMS": 304, "POOLS": pools, "LOCAL": local}
-    work, machine = kernel("mlp_megakernel", **sizes), gpu("mi300x")
-    trace, order = work.build_trace(128), np.arange(work.grid.num_pids)
-    plan = prepare(trace, machine, programs=work.programs, claims=work.claims)
-    spans = np.full((order.size, 5), -1, np.int64)
-    step_fs = 10**12  # so long that nothing else takes time
-    replay_timed(plan, order, workgroups_per_cu=1, issue=IssueModel(in_flight=1, compute_fs=step_fs), spans=spans)
-    lengths = np.diff(trace.start).tolist()
-    begin, xcd = schedule(lengths, machine.xcds, work.programs, pools, work.claims.local)
-    assert np.round(spans[:, 0] / step_fs).astype(int).tolist() == begin
-    if pools % machine.xcds == 0:  # who of those that end together is first decides nothing then, but for the rest
-        own = slice(0, work.claims.local)
-        assert (spans[own, 2] % machine.xcds).tolist() == xcd[own]
-
-
-def test_an_xcd_that_computes_y_from_rows_it_wrote_finds_them_and_one_queue_for_all_does_not():
-    order = Swizzle.parse(family("contiguous+group_m(size=4)"))
-    rate = {}
-    for pools in (1, 8):
-        scorer = Scorer(kernel("mlp_megakernel", M=4096, K=1024, H=4096, N=1024, POOLS=pools), gpu("mi300x"))
-        traffic = scorer.traffic(scorer.permutation(order))
-        of_h = [tensor.name for tensor in scorer.trace.tensors].index("H")
-        reads = traffic.by_tensor[of_h].sum(axis=0)
-        rate[pools] = 1 - reads[READ_MISSES] / reads[READ_REQUESTS]
-    assert rate[8] > rate[1] + 0.1
 
 
 def test_on_hardware_flags_are_unset_before_each_launch():

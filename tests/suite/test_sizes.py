@@ -5,7 +5,6 @@ import pytest
 
 from swizzle_sim.workload.kernels import kernel
 from swizzle_sim.workload.launch import Array
-from tests.capture.same_trace import needs_triton
 from tests.suite.sizes import CASES, PAPER, SIZES, case_id
 from tests.suite.touches import KERNELS
 from xcd_model import gpu, workgroups_per_cu
@@ -57,29 +56,6 @@ def test_a_tile_nobody_compiled_is_scaled_from_one():
     work = kernel("stencil_2d", BLOCK_SIZE_M=64, BLOCK_SIZE_N=128)
     assert work.resources.vgprs == 2 * 72
     assert "in proportion to the tile 64x64" in work.resources.source
-
-
-COMPILED = [
-    ("softmax", {}),
-    ("layer_norm", {}),
-    ("stencil_2d", {"BLOCK_SIZE_M": 64, "BLOCK_SIZE_N": 64}),
-    ("gemm_streamk", {"BLOCK_SIZE_M": 128, "BLOCK_SIZE_N": 128}),  # the measured tile takes the compiler much longer
-    *((name, {}) for name in ("gemm_jagged", "gemm_splitk", "mla_decode", "attention_varlen", "mlp_megakernel")),
-]
-
-
-@needs_triton
-@pytest.mark.parametrize(("name", "sizes"), COMPILED)
-def test_registers_and_lds_are_the_compilers(name, sizes):
-    from swizzle_sim.capture.occupancy import compile_launch
-
-    work = kernel(name, **sizes)
-    found = compile_launch(work.launch, "gfx942")
-    if not found.triton.startswith("3.9."):
-        pytest.skip(f"figures are of Triton 3.9, this is {found.triton}")
-    assert (work.resources.vgprs, work.resources.lds_bytes) == (found.vgprs, found.lds_bytes)
-    assert (work.resources.threads, found.vgpr_spills) == (found.threads, 0)
-    assert work.resources.source == "compiled for gfx942 with Triton 3.9"
 
 
 BAD = [

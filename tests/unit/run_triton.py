@@ -1,6 +1,6 @@
 """Run emitted helpers under Triton itself; a process of its own, as Triton fixes its mode on import.
 
-    python run_triton.py interpret|compile FOLDER      (with TRITON_INTERPRET=1 for interpret)
+    python -m tests.unit.run_triton interpret|compile FOLDER      (with TRITON_INTERPRET=1 for interpret)
 
 FOLDER holds ``<case>.py``, each with a kernel, and ``cases.json``: ``{case: {grid, table, n_results}}``. Interpreting
 writes ``answers.json``, ``{case: rows}``; compiling for an MI300X only has to succeed.
@@ -14,50 +14,13 @@ from pathlib import Path
 import numpy as np
 
 
-class Buffer:
-    """As much of a torch tensor as Triton's interpreter asks for, over a numpy array."""
-
-    dtype = "numpy.int32"
-
-    def __init__(self, array):
-        self.array = array
-
-    def data_ptr(self):
-        return self.array.ctypes.data
-
-    def untyped_storage(self):
-        return self
-
-    def cpu(self):
-        return self
-
-    def new_empty(self, *_, **__):
-        return Buffer(self.array)
-
-    def set_(self, *_):
-        return self
-
-    def copy_(self, _):
-        return self
-
-    def storage_offset(self):
-        return 0
-
-    def size(self):
-        return self.array.shape
-
-    def stride(self):
-        return (1,)
-
-    def element_size(self):
-        return 4
-
-
 def interpret(kernel, case):
+    from tests.suite.run_triton import Tensor
+
     table = np.array(case["table"], np.int32)
-    out = np.full((len(table), case["n_results"]), -1, np.int32)
-    kernel[tuple(case["grid"])](Buffer(table), Buffer(out), XCDS=8)
-    return out.tolist()
+    out = np.full(len(table) * case["n_results"], -1, np.int32)
+    kernel[tuple(case["grid"])](Tensor(table.reshape(-1)), Tensor(out), XCDS=8)
+    return out.reshape(len(table), -1).tolist()
 
 
 def compile_for_mi300x(kernel, _):

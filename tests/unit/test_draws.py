@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-from swizzle_benchmarks.suite.attention_varlen import attention_varlen
-from swizzle_benchmarks.suite.gemm_jagged import gemm_jagged
 from swizzle_benchmarks.suite.moe_gemm import moe_gemm
 from swizzle_sim.hardware.bundle_files import arguments_of
 from swizzle_sim.language import Swizzle, family
@@ -32,37 +30,6 @@ def test_lengths_are_drawn_by_their_seed_from_zipf_weights():
         for z in (1, 200)
     )
     assert even < 1.4 * 500 * 2 / 8 and skewed > 2.5 * 500 * 2 / 8
-
-
-def test_workgroups_beyond_the_bound_read_it_and_leave():
-    work = moe()
-    trace, (blocks, columns), valid = work.build_trace(128), work.grid.tiles, moe_gemm.at(work.problem).valid
-    assert valid < blocks and work.make_inputs(0)["bound"][0] == 16 * valid
-    count = np.diff(trace.start)
-    assert (count[: valid * columns] == 1 + 2 + 2 * 2 + 1).all() and (count[valid * columns :] == 1).all()
-    assert trace.start[-1] == valid * columns * 8 + (blocks - valid) * columns
-
-
-def test_blocks_beyond_a_sequences_end_read_its_place_and_leave():
-    work = kernel("attention_varlen", B=3, H=2, HKV=1, S=200, D=16, BLOCK_M=32, BLOCK_N=32, CAUSAL=0, SEED=4)
-    lengths, count = attention_varlen.at(work.problem).lengths, np.diff(work.build_trace(128).start).reshape(3, 2, -1)
-    assert (lengths != attention_varlen.at({**work.problem, "SEED": 5}).lengths).any() and lengths.max() <= 200
-    for length, of_heads in zip(lengths.tolist(), count, strict=True):
-        blocks = -(-length // 32)
-        assert 0 < blocks <= 7 and (of_heads[:, :blocks] == 2 + 1 + 2 * blocks + 1).all()
-        assert (of_heads[:, blocks:] == 2).all()
-
-
-def test_blocks_beyond_a_groups_end_read_where_it_ends_and_leave():
-    work = kernel("gemm_jagged", GROUPS=6, S=200, N=64, K=48, LEAST=20, SEED=4, BLOCK_M=32, BLOCK_N=32, BLOCK_K=16)
-    lengths, other, longest = (
-        gemm_jagged.at({**work.problem, **sizes}).lengths for sizes in ({}, {"SEED": 5}, {"LEAST": 100})
-    )
-    assert (lengths != other).any() and 40 <= lengths.min() < lengths.max() <= 200 and set(longest) == {200}
-    of_blocks = np.diff(work.build_trace(128).start).reshape(6, 7, 2)
-    for length, count in zip(lengths.tolist(), of_blocks, strict=True):
-        valid = -(-length // 32)
-        assert (count[:valid] == 2 + 2 * 3 + 2).all() and (count[valid:] == 2).all()
 
 
 def test_the_spread_is_that_of_scores_draw_by_draw():

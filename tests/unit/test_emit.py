@@ -1,6 +1,5 @@
 """Do the emitted Triton, HIP and text compute what the candidate computes, and can a person read them?"""
 
-import importlib.util
 import json
 import os
 import shutil
@@ -14,10 +13,11 @@ from hypothesis import strategies as st
 
 from swizzle_sim.language import Grid, arguments, emit_hip, emit_text, emit_triton, family, parse_form
 from tests import naive_language, triton_semantics
+from tests.capture.same_trace import needs_triton
 from tests.unit import emit_cases
 from xcd_model.errors import LanguageError
 
-HERE = Path(__file__).parent
+ROOT = Path(__file__).parents[2]
 TEXTS = {**emit_cases.FAMILY_TEXTS, **emit_cases.TEXTS}
 FORMS = {name: parse_form(text) for name, text in TEXTS.items()}
 POINTS = [(name, grid) for name, form in FORMS.items() for grid in emit_cases.GRIDS if emit_cases.has_grid(form, grid)]
@@ -137,13 +137,10 @@ def run_triton(mode, names, folder):
     environment.pop("TRITON_INTERPRET", None)
     if mode == "interpret":
         environment["TRITON_INTERPRET"] = "1"
-    command = [sys.executable, str(HERE / "run_triton.py"), mode, str(folder)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    command = [sys.executable, "-m", "tests.unit.run_triton", mode, str(folder)]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
     return {name: answer for name, answer in json.loads((folder / "answers.json").read_text()).items()}
-
-
-needs_triton = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs the triton extra")
 
 
 @needs_triton

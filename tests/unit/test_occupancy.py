@@ -24,10 +24,9 @@ from swizzle_sim.capture.occupancy_code import (
 from swizzle_sim.nvidia import sass
 from swizzle_sim.workload.kernels import kernel
 from swizzle_sim.workload.launch import Array, Launch
+from tests.capture.same_trace import needs_triton
 from xcd_model import Resources, gpu
 from xcd_model.errors import CompileError
-
-needs_triton = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs the triton extra")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -430,7 +429,7 @@ def tiles(a, b, starts, ends, rows, c, K: tl.constexpr):
 """
 
 
-@pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs the triton extra")
+@needs_triton
 @pytest.mark.parametrize("arch", ["sm_90a", "gfx942"])
 def test_a_loop_over_tables_around_a_product_is_not_the_main_one(arch, tmp_path):
     path = tmp_path / "tiles.py"
@@ -468,7 +467,7 @@ def second(a, b, c, d, K: tl.constexpr):
 """
 
 
-@pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs the triton extra")
+@needs_triton
 def test_a_pipelined_loops_code_is_timed_and_not_a_larger_one_behind_it(tmp_path):
     found = []
     for parts in (1, 6):

@@ -193,13 +193,6 @@ def test_of_many_attempts_the_best_and_the_first_are_listed(start, scorer):
     assert "half298<" in text and "half299<" not in text and text.count("last and best") > 1
 
 
-def test_a_run_with_nothing_scored_says_so(start, scorer):
-    history = start()
-    history.append(attempt(scorer, 0, "half", "pid = pid // 2\n"))
-    text = write_report(history).read_text(encoding="utf-8")
-    assert "None of the 1 attempts has a score" in text and "<script>" not in text
-
-
 def test_a_run_without_attempts_gives_a_clear_page(start):
     history = start()
     text = write_report(history).read_text(encoding="utf-8")
@@ -208,14 +201,24 @@ def test_a_run_without_attempts_gives_a_clear_page(start):
     assert {path.name for path in history.folder.iterdir()} == {"history.sqlite", "report.html"}
 
 
+NOTHING_BETTER = ("No candidate so far beats the launch order", "None: the best is the launch order")
+
+
 @pytest.mark.usefixtures("sketched")
-def test_an_interrupted_run_with_the_baseline_alone(start, scorer):
-    history = start()
-    history.append(attempt(scorer, 0, "identity", family("identity")))
-    history.set_state("interrupted")
+@pytest.mark.parametrize(
+    ("source", "changed", "state", "says"),
+    [
+        ("pid = pid // 2\n", {}, "finished", ["None of the 1 attempts has a score"]),
+        (family("identity"), {}, "interrupted", ["This run is interrupted", *NOTHING_BETTER]),
+        (family("identity"), {"l2_hit_rate": 0.5}, "finished", ["predicts other hit rates"]),
+    ],
+)
+def test_a_run_with_one_attempt_says_what_it_lacks(start, scorer, source, changed, state, says):
+    history, only = start(), attempt(scorer, 0, "identity", source)
+    history.append(replace(only, score=only.score and Score.from_dict(only.score.as_dict() | changed)))
+    history.set_state(state)
     text = write_report(history).read_text(encoding="utf-8")
-    assert "This run is interrupted" in text
-    assert "No candidate so far beats the launch order" in text and "None: the best is the launch order" in text
+    assert all(one in text for one in says) and ("<script>" in text) == (only.score is not None)
 
 
 def test_the_same_run_gives_the_same_bytes(start, scorer, finished):
@@ -226,15 +229,6 @@ def test_the_same_run_gives_the_same_bytes(start, scorer, finished):
             (run.folder / name).read_bytes().replace(str(run.folder).encode(), b"RUN") for run in (again, finished)
         )
         assert one == other, name  # commands to paste name the folder
-
-
-@pytest.mark.usefixtures("sketched")
-def test_a_run_whose_counts_changed_says_so(start, scorer):
-    history = start()
-    first = attempt(scorer, 0, "identity", family("identity"))
-    other = Score.from_dict(first.score.as_dict() | {"l2_hit_rate": 0.5})
-    history.append(replace(first, score=other))
-    assert "predicts other hit rates" in write_report(history).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(("sizes", "number", "chars"), [({}, 470, 80), (SIZES, 50, 20_000)])

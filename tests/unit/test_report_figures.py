@@ -25,6 +25,7 @@ from swizzle_sim.report.pictures import NEVER, STEPS, inline_svg, replay_pair, s
 from swizzle_sim.report.spending import spending_of
 from swizzle_sim.report.write import BIN_FS
 from swizzle_sim.search.history import Attempt
+from tests import naive
 from xcd_model import Traffic, gpu, prepare
 from xcd_model import replay_lockstep as replay
 from xcd_model.analysis.sampled_misses import misses_of_workgroups, sampled_touches
@@ -44,21 +45,9 @@ def scorer():
 
 def naive_schedule(trace, order, device, programs):
     """Turn of every instruction: {(workgroup, instruction): (xcd, turn)}."""
-    found = {}
-    n = len(order)
-    for xcd in range(device.xcds):
-        waiting = [w for w in range(programs or n) if (w + device.dispatch_offset) % device.xcds == xcd]
-        todo = [[] for _ in range(device.cus_per_xcd)]
-        for turn in range(10_000):
-            for slot in todo:
-                if not slot and waiting:
-                    first = waiting.pop(0)
-                    tiles = range(first, n, programs) if programs else [first]
-                    for w in tiles:
-                        slot += [(order[w], i) for i in range(trace.start[order[w]], trace.start[order[w] + 1])]
-                if slot:
-                    found[slot.pop(0)] = xcd, turn
-    return found
+    workgroup = np.repeat(np.arange(trace.n_workgroups), np.diff(trace.start)).tolist()
+    turns = naive.turns(trace, order, device, 1, programs)
+    return {(workgroup[i], i): (xcd, turn) for turn, issued in enumerate(turns) for xcd, _, i in issued}
 
 
 @pytest.mark.parametrize("programs", [None, 5])

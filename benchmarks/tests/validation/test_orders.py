@@ -9,6 +9,7 @@ from swizzle_sim.search.draws import over_draws
 from swizzle_sim.workload.kernels import kernel
 from tests.machines import gemm_trace
 from xcd_model import IssueModel, gpu, prepare, replay_timed
+from xcd_model.replay.traffic import READ_MISSES, READ_REQUESTS
 
 MI300X = gpu("mi300x")
 
@@ -111,3 +112,15 @@ def test_on_an_h200_a_deep_gemm_by_columns_is_in_step_and_one_that_the_l2_holds_
         assert column / column_alone > 1.03 and column / column_alone > block / block_alone
     else:
         assert (column, block) == (column_alone, block_alone)
+
+
+def test_an_xcd_that_computes_y_from_rows_it_wrote_finds_them_and_one_queue_for_all_does_not():
+    order = Swizzle.parse(family("contiguous+group_m(size=4)"))
+    rate = {}
+    for pools in (1, 8):
+        scorer = Scorer(kernel("mlp_megakernel", M=4096, K=1024, H=4096, N=1024, POOLS=pools), gpu("mi300x"))
+        traffic = scorer.traffic(scorer.permutation(order))
+        of_h = [tensor.name for tensor in scorer.trace.tensors].index("H")
+        reads = traffic.by_tensor[of_h].sum(axis=0)
+        rate[pools] = 1 - reads[READ_MISSES] / reads[READ_REQUESTS]
+    assert rate[8] > rate[1] + 0.1
