@@ -25,7 +25,7 @@ def rewritten(work, spec, **options):
 
 def test_gemm_is_checked_at_small_ragged_sizes_and_compiled(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    gemm = workload("gemm", {"M": 1024, "N": 1024, "K": 512, "BLOCK_M": 128, "BLOCK_N": 128})
+    gemm = workload("gemm", {"M": 1024, "N": 1024, "K": 128, "BLOCK_M": 128, "BLOCK_N": 128})
     found = rewritten(gemm, "contiguous+group_m(size=3)", lattice=gemm.others)
     checked = check_rewritten(found, gemm, "gfx942")
     programs = [case.programs for case in checked.cases if case.whole]

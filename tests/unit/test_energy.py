@@ -185,4 +185,6 @@ def test_a_limit_below_what_is_drawn_in_any_case_is_refused():
 def test_a_gpu_without_fabric_and_infinity_cache_spends_nothing_there():
     got = energy(traffic(one(READ_MISSES, 10)), gpu("h200"), flops=0.0, dtype="fp16", time_us=1.0)
     assert set(got.parts) == {"compute", "l2", "hbm", "static"}
+    counts = [0, 10, 0, 10, 0, 10, 0, 0, 0, 0]
+    assert spend(counts, dataclasses.replace(MI300X, mall=None)).parts["mall"] == 0
     assert got.low_joules < got.joules < got.high_joules

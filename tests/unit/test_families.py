@@ -73,7 +73,7 @@ def grids(draw):
 boxes = st.tuples(*[st.integers(1, 9)] * 3).map(Grid)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(st.data(), st.one_of(grids(), boxes), st.integers(1, 12))
 def test_a_spec_is_its_oracle_exactly_where_it_holds(data, grid, num_xcds):
     parts = data.draw(specs(BOX_ORDERS if len(grid.launch) == 3 else ORDERS))

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from tests.machines import small_gpu
-from tests.naive_hbm_rows import OpenRows
-from tests.naive_hbm_turnaround import Turnaround
+from tests.naive_hbm import OpenRows, Turnaround
 from xcd_model import IssueModel, TraceBuilder, gpu, prepare, replay_timed
 from xcd_model.errors import ReplayError, SpecError
 from xcd_model.nvidia.memory import WINDOW_FS, _note_busy, _turnaround, idle_hbm

@@ -28,7 +28,7 @@ from xcd_model.replay.traffic import (
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(case=cases(), symmetry=st.booleans())
 def test_every_launch_is_the_naive_one(case, symmetry):
     trace, order, machine, occupancy = case
@@ -41,7 +41,7 @@ def test_every_launch_is_the_naive_one(case, symmetry):
         np.testing.assert_array_equal(got.by_tensor, by_tensor)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(case=cases(), in_flight=st.integers(1, 3))
 def test_every_timed_launch_is_the_naive_one(case, in_flight):
     trace, order, machine, occupancy = case

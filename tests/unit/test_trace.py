@@ -11,7 +11,7 @@ from tests import naive
 from tests.capture.same_trace import assert_equal_traces
 from tests.machines import built_traces, gemm_trace, raw_traces
 from tests.naive_coalesce import in_lanes, shown, touched
-from tests.naive_l1_passes import passes as in_banks
+from tests.naive_coalesce import passes as in_banks
 from xcd_model import Tensor, TraceBuilder
 from xcd_model.errors import TraceError, UnknownName
 from xcd_model.trace.box import box_lines

@@ -1,4 +1,4 @@
-"""Run the megakernel with all programs alive: ``TRITON_INTERPRET=1 python -m tests.suite.run_megakernel FOLDER``.
+"""Run the megakernel with all programs alive: ``python -m benchmarks.tests.suite.run_megakernel FOLDER``, interpreted.
 
 FOLDER holds ``cases.json``, ``[[sizes, expression, seed], ...]``: the tile that a claimed ``tile`` stands for, in
 Triton. Flags begin at 0. One program runs at a time; who is next is drawn anew at each claim and where a flag is not
