@@ -249,7 +249,6 @@ def test_pages_of_long_runs_are_small(tmp_path, monkeypatch, sizes, number, char
     assert 100_000 < write_report(history).stat().st_size < 3_000_000
 
 
-@pytest.mark.usefixtures("sketched")
 def test_a_run_is_ranked_by_its_own_objective(tmp_path, scorer):
     """A search for less time shows the fastest first, though another has the better hit rate."""
     about = told(scorer) | {"objectives": ["time"]}
