@@ -201,6 +201,27 @@ def raw_traces(draw, line_bytes=128):
     )
 
 
+def _of_tiles(draw, rng, tiles, sectors, is_write, n_lines, line_bytes):
+    """Trace of one tensor whose workgroups touch whole tiles, (tile, line), as many as is drawn and in any order."""
+    lengths = rng.integers(draw(st.integers(0, 1)), 9, draw(st.integers(1, 24)))
+    lengths[rng.integers(lengths.size)] += 1
+    n_tiles, tile_lines = tiles.shape
+    return Trace(
+        line_bytes=line_bytes,
+        tensors=(Tensor("t", 0, n_lines, n_lines * line_bytes),),
+        start=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        base=np.zeros(lengths.sum(), np.int64),
+        template=rng.integers(0, n_tiles, lengths.sum()).astype(np.int32),
+        rel_start=np.arange(n_tiles + 1, dtype=np.int64) * tile_lines,
+        rel=tiles.reshape(-1).astype(np.int32),
+        sectors=sectors.astype(np.uint8),
+        is_write=is_write,
+        tensor=np.zeros(n_tiles, np.int32),
+        wave_requests=rng.integers(1, 5, tiles.size).astype(np.uint16),
+        waves=rng.integers(0, 9, (n_tiles, 4)),
+    )
+
+
 @st.composite
 def tiled_traces(draw, line_bytes=128):
     """Disjoint tiles, touched whole: what symmetry is exact for. Most tiles repeat a pattern over the sets."""
@@ -209,25 +230,10 @@ def tiled_traces(draw, line_bytes=128):
     scatter = draw(st.booleans())
     deal = rng.permutation(n_tiles * tile_lines) if scatter else np.arange(n_tiles * tile_lines)
     tiles = deal.reshape(n_tiles, tile_lines)
-    lengths = rng.integers(draw(st.integers(0, 1)), 9, draw(st.integers(1, 24)))
-    lengths[rng.integers(lengths.size)] += 1
     every = (1 << (line_bytes // 32)) - 1
     part = int(rng.integers(1, every + 1))  # some lines whole, some in part: the order of dirty pieces counts
     sectors = np.where(rng.random(deal.size) < rng.choice([0, 0.3]), part, every)
-    return Trace(
-        line_bytes=line_bytes,
-        tensors=(Tensor("t", 0, deal.size, deal.size * line_bytes),),
-        start=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        base=np.zeros(lengths.sum(), np.int64),
-        template=rng.integers(0, n_tiles, lengths.sum()).astype(np.int32),
-        rel_start=np.arange(n_tiles + 1, dtype=np.int64) * tile_lines,
-        rel=tiles.reshape(-1).astype(np.int32),
-        sectors=sectors.astype(np.uint8),
-        is_write=rng.random(n_tiles) < rng.choice([0.3, 0.8]),
-        tensor=np.zeros(n_tiles, np.int32),
-        wave_requests=rng.integers(1, 5, deal.size).astype(np.uint16),
-        waves=rng.integers(0, 9, (n_tiles, 4)),
-    )
+    return _of_tiles(draw, rng, tiles, sectors, rng.random(n_tiles) < rng.choice([0.3, 0.8]), deal.size, line_bytes)
 
 
 @st.composite
@@ -240,22 +246,7 @@ def shared_traces(draw, line_bytes=128):
     copies = 1 + draw(st.integers(0, 2))
     rel, n_lines = np.tile(tiles, (copies, 1)), int(tiles.max()) + 1 + draw(st.sampled_from([0, 0, 3]))
     sectors = np.repeat(rng.integers(1, 1 << (line_bytes // 32), len(rel)), rows * row)
-    lengths = rng.integers(0, 9, draw(st.integers(1, 24)))
-    lengths[rng.integers(lengths.size)] += 1
-    return Trace(
-        line_bytes=line_bytes,
-        tensors=(Tensor("t", 0, n_lines, n_lines * line_bytes),),
-        start=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        base=np.zeros(lengths.sum(), np.int64),
-        template=rng.integers(0, len(rel), lengths.sum()).astype(np.int32),
-        rel_start=np.arange(len(rel) + 1, dtype=np.int64) * (rows * row),
-        rel=rel.reshape(-1).astype(np.int32),
-        sectors=sectors.astype(np.uint8),
-        is_write=rng.random(len(rel)) < rng.choice([0, 0.3, 0.8]),
-        tensor=np.zeros(len(rel), np.int32),
-        wave_requests=rng.integers(1, 5, rel.size).astype(np.uint16),
-        waves=rng.integers(0, 9, (len(rel), 4)),
-    )
+    return _of_tiles(draw, rng, rel, sectors, rng.random(len(rel)) < rng.choice([0, 0.3, 0.8]), n_lines, line_bytes)
 
 
 @st.composite

@@ -2,7 +2,7 @@
 
 from collections import OrderedDict, defaultdict
 
-from tests.naive_at_once import group_of
+from tests.naive_in_step import group_of
 
 SECTOR_BYTES = 32
 ALIGN_BYTES = 2 * 1024 * 1024

@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 from tests import naive
-from tests.naive_at_once import group_of, loads_of, windows
+from tests.naive_in_step import group_of, loads_of, windows
 
 
 def read_time(trace, order, gpu, *, running, alone):

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from tests.naive_hbm_rows import splitmix
+from tests.naive_hbm import splitmix
 
 FS_PER_NS = 10**6
 

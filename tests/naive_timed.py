@@ -6,8 +6,7 @@ import numpy as np
 
 from tests import naive
 from tests.naive_coalescer import read_time
-from tests.naive_hbm_rows import OpenRows
-from tests.naive_hbm_turnaround import Turnaround
+from tests.naive_hbm import OpenRows, Turnaround
 from tests.naive_in_step import fill_time
 from tests.naive_rates import computes_for, jitter, rates_of
 

@@ -12,8 +12,8 @@ import pytest
 
 from swizzle_sim.capture import process, user_kernel
 from swizzle_sim.capture.worker import declared, describe
-from swizzle_sim.cli import main
 from tests.capture.same_trace import needs_triton
+from tests.in_process import runner
 from xcd_model.errors import CaptureError, SwizzleSimError
 
 KERNELS = Path(__file__).parent / "kernels"
@@ -22,20 +22,14 @@ PROGRESS = re.compile(r"^capturing \w+: \d+ of \d+ workgroups\n", re.MULTILINE)
 
 
 @pytest.fixture
-def run(capsys, monkeypatch, tmp_path):
+def run(monkeypatch, capsys, tmp_path):
     """Type a command in an empty folder; its status, stdout and stderr, without what is said only of a slow capture."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    typed = runner(monkeypatch, capsys, tmp_path)
 
     def type_(*words):
-        monkeypatch.setattr("sys.argv", ["swizzle-sim", *map(str, words)])
-        try:
-            main()
-            status = 0
-        except SystemExit as stop:
-            status = stop.code or 0
-        said = capsys.readouterr()
-        return status, said.out, PROGRESS.sub("", said.err)
+        status, out, err = typed(*words)
+        return status, out, PROGRESS.sub("", err)
 
     return type_
 

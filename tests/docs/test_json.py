@@ -1,14 +1,12 @@
 """Has every document of ``--json`` the keys that docs/json.md gives it, and no others?"""
 
-import json
 import re
-import sys
 
 import pytest
 
-from swizzle_sim.cli import main
 from tests.docs.substitutions import SIZES
 from tests.docs.typed import ROOT
+from tests.in_process import runner
 
 ROWS = dict(re.findall(r"^\| `([^`]+)`(?:, `[^`]+`)* \| (.*) \|$", (ROOT / "docs" / "json.md").read_text(), re.M))
 SMALL = SIZES.split()
@@ -34,19 +32,12 @@ def documented(command):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_document_has_the_keys_it_is_said_to_have(command, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["swizzle-sim", *COMMANDS[command], "--json"])
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    out = capsys.readouterr().out
-    assert not stopped.value.code, out
-    assert next(iter(json.loads(out))) == "schema_version"
-    assert set(json.loads(out)) == {"schema_version", *documented(command)}
+    answer = runner(monkeypatch, capsys, tmp_path)(*COMMANDS[command], "--json")
+    assert not answer.code, answer.out
+    assert next(iter(answer.json)) == "schema_version"
+    assert set(answer.json) == {"schema_version", *documented(command)}
 
 
-def test_errors_have_code_and_message(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["swizzle-sim", "score", "gem", "--swizzle", "row", "--json"])
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    assert stopped.value.code == 2
-    assert set(json.loads(capsys.readouterr().out)["error"]) == {"code", "message"}
+def test_errors_have_code_and_message(tmp_path, monkeypatch, capsys):
+    answer = runner(monkeypatch, capsys, tmp_path)("score", "gem", "--swizzle", "row", "--json")
+    assert answer.code == 2 and set(answer.json["error"]) == {"code", "message"}

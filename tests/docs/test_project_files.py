@@ -16,26 +16,11 @@ from swizzle_sim.hardware.doctor import report_markdown, scrubbed
 from tests.docs.typed import ROOT
 
 CFF = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-PAPERS = {"arXiv:2508.20258", "arXiv:2601.12698"}
-
-
-def test_the_citation_has_what_the_format_asks_for():
-    """Citation File Format 1.2.0: required keys, and their forms."""
-    assert CFF["cff-version"] == "1.2.0"
-    assert CFF["type"] in ("software", "dataset")
-    assert all(isinstance(CFF[key], str) and CFF[key] for key in ("message", "title", "version", "license", "abstract"))
-    assert CFF["authors"] == [{"name": "swizzle-sim contributors"}]
-    assert CFF["version"] == version()
-    for reference in CFF["references"]:
-        assert {"authors", "title", "type"} <= set(reference)
-        assert all({"family-names", "given-names"} == set(author) for author in reference["authors"])
-        assert all(set(one) == {"type", "value"} for one in reference["identifiers"])
-    assert {one["value"] for reference in CFF["references"] for one in reference["identifiers"]} == PAPERS
 
 
 def test_one_licence_everywhere():
     assert "Apache License" in (ROOT / "LICENSE").read_text() and "Version 2.0" in (ROOT / "LICENSE").read_text()
-    assert CFF["license"] == "Apache-2.0"
+    assert (CFF["license"], CFF["version"]) == ("Apache-2.0", version())
     assert re.search(r"^license = Apache-2.0$", (ROOT / "setup.cfg").read_text(), re.M)
 
 
@@ -102,13 +87,3 @@ def test_the_command_prints_the_block_alone(monkeypatch):
     monkeypatch.setattr("swizzle_sim.hardware.doctor.checks", lambda: iter([]))
     said = CliRunner().invoke(app, ["doctor", "--report"])
     assert said.exit_code == 0 and said.output.startswith("<!-- swizzle-sim doctor --report -->\n| what |")
-
-
-def test_ci_tests_every_python_that_is_promised():
-    flows = {path.stem: yaml.safe_load(path.read_text()) for path in (ROOT / ".github" / "workflows").glob("*.yml")}
-    pythons = flows["ci"]["jobs"]["test"]["strategy"]["matrix"]["python"]
-    assert pythons == ["3.10", "3.11", "3.12", "3.13"]
-    lowest = re.search(r"^python_requires = >=(\S+)$", (ROOT / "setup.cfg").read_text(), re.M)[1]
-    assert lowest == pythons[0] and [step.get("run") for step in flows["ci"]["jobs"]["test"]["steps"]][-1] == ".ci/run"
-    for flow in flows.values():
-        assert flow["permissions"] == {"contents": "read"}  # what more a job needs stands at the job

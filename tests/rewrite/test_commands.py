@@ -1,6 +1,5 @@
 """``occupancy`` and ``rewrite`` as typed, on a user's file and on bad input."""
 
-import importlib.util
 import json
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from swizzle_sim.cli.rewrite import rewrite
 from swizzle_sim.language import Swizzle
 from swizzle_sim.rewrite import rewrite_workload
 from swizzle_sim.rewrite.check import run_side_by_side
+from tests.capture.same_trace import needs_triton
 from tests.capture.started import started  # noqa: F401  (a fixture)
 from tests.capture.uncompiled import uncompiled  # noqa: F401  (a fixture)
 from tests.in_process import runner
@@ -51,7 +51,7 @@ def typed(monkeypatch, capsys, tmp_path):
     return runner(monkeypatch, capsys, tmp_path)
 
 
-@pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs the triton extra")
+@needs_triton
 def test_a_users_file_is_rewritten_and_checked(typed, started, tmp_path):  # noqa: F811
     (tmp_path / "mine.py").write_text(DECLARED)
     (tmp_path / "best.txt").write_text("# import os\npid = num_pids - 1 - pid\n")
@@ -101,7 +101,7 @@ LOOPED = (
 )
 
 
-@pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs the triton extra")
+@needs_triton
 def test_the_ids_that_are_remapped_are_the_ones_that_scores_count(tmp_path, monkeypatch, uncompiled):  # noqa: F811
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "undeclared.py").write_text(LOOPED)

@@ -1,7 +1,5 @@
 """Is every spelling of a swizzle the same order, is the cheapest one chosen, and is what cannot be spelled refused?"""
 
-import importlib.util
-
 import numpy as np
 import pytest
 
@@ -12,11 +10,11 @@ from swizzle_sim.rewrite.check import run_side_by_side
 from swizzle_sim.rewrite.guard import ALL, GENERAL, emissions, named
 from swizzle_sim.workload.kernels import kernel
 from swizzle_sim.workload.launch import Array, Launch
+from tests.capture.same_trace import needs_triton
 from tests.in_process import runner
 from tests.rewrite import workloads
 from xcd_model.errors import RewriteError
 
-needs_triton = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs the triton extra")
 FOLDED, FOLDED_ELSE_LAUNCH, _, HANDED, *_ = ALL
 
 

@@ -1,7 +1,5 @@
 """Are helpers that a kernel imports handed the remapped ids, in copies of their own, and is the result the same?"""
 
-import importlib.util
-
 import numpy as np
 import pytest
 
@@ -12,6 +10,7 @@ from swizzle_sim.rewrite.check import run_side_by_side
 from swizzle_sim.rewrite.imported_helpers import with_own_helpers
 from swizzle_sim.rewrite.small_sizes import LAST_RESORT, MAX_PROGRAMS, small_workloads
 from swizzle_sim.workload.launch import Array, Launch
+from tests.capture.same_trace import needs_triton
 from xcd_model.errors import RewriteError, SizeError
 
 IDS = '''import triton
@@ -93,7 +92,7 @@ def test_a_method_that_reads_an_id_is_refused_by_its_line(path):
         with_own_helpers(path, path.read_bytes(), "k")
 
 
-@pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs the triton extra")
+@needs_triton
 def test_both_kernels_compute_the_same_with_the_device_library_too(path):
     grid = (21,)
     launch = Launch(
@@ -113,7 +112,7 @@ def test_both_kernels_compute_the_same_with_the_device_library_too(path):
     assert case.whole and case.moved > 8 and not case.unwritten
 
 
-@pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs the triton extra")
+@needs_triton
 def test_an_id_of_a_given_axis_is_read_where_the_helper_is_called(path):
     """As flag-gems does in hundreds of places; with an axis that is not said here the call is refused as before."""
     (path.parent / "ids.py").write_text(

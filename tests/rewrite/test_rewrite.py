@@ -271,8 +271,6 @@ def test_a_guarded_swizzle_is_a_bijection_on_grids_nobody_tried(m, n, spec):
 
 
 # ---- hostile text
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -304,8 +302,6 @@ def test_what_is_no_bijection_is_refused(tmp_path):
 
 
 # ---- refusals by line
-
-
 @pytest.mark.parametrize(
     ("body", "line", "words"),
     [

@@ -3,34 +3,12 @@
 import numpy as np
 import pytest
 
-from swizzle_sim.workload.kernels import kernel, kernel_names
+from swizzle_sim.workload.kernels import kernel
 from swizzle_sim.workload.launch import Array
-from tests.capture.same_trace import needs_triton
-from tests.suite.sizes import CASES, SIZES, case_id
+from tests.suite.sizes import CASES, PAPER, SIZES, case_id
 from tests.suite.touches import KERNELS
 from xcd_model import gpu, workgroups_per_cu
 from xcd_model.errors import SizeError
-
-# Grid and launches measured for the paper.
-MEASURED = {
-    "softmax": ((32768,), 1),
-    "layer_norm": ((20480,), 1),
-    "fused_elementwise": ((16384,), 1),
-    "transpose": ((1024, 1024), 1),
-    "stencil_2d": ((256, 256), 1),
-    "spmv": ((4096,), 1),
-    "gemm_streamk": ((304,), 1),
-    "fdtd_2d": ((256, 256), 1500),
-    "smith_waterman": ((256, 256), 1),
-    "black_scholes": ((262144,), 1),
-}
-
-
-@pytest.mark.parametrize("name", MEASURED)
-def test_defaults_are_the_measured_sizes(name):
-    work = kernel(name)
-    assert (work.grid.launch, work.launches) == MEASURED[name]
-    assert name in kernel_names()
 
 
 @pytest.mark.parametrize("case", CASES, ids=case_id)
@@ -54,7 +32,7 @@ def test_launch_is_the_kernels_grid_and_arrays(case):
 
 @pytest.mark.parametrize("name", SIZES)
 def test_other_grids_are_the_grids_of_their_sizes(name):
-    for sizes in (SIZES[name][0], {}) if name not in MEASURED else (SIZES[name][0],):
+    for sizes in (SIZES[name][0], {}) if name not in PAPER else (SIZES[name][0],):
         grids = list(kernel(name, **sizes).at_grids())
         for grid, other in grids:
             assert kernel(name, **other).grid == grid
@@ -80,86 +58,46 @@ def test_a_tile_nobody_compiled_is_scaled_from_one():
     assert "in proportion to the tile 64x64" in work.resources.source
 
 
-COMPILED = [
-    ("softmax", {}),
-    ("layer_norm", {}),
-    ("stencil_2d", {"BLOCK_SIZE_M": 64, "BLOCK_SIZE_N": 64}),
-    ("gemm_streamk", {"BLOCK_SIZE_M": 128, "BLOCK_SIZE_N": 128}),  # the measured tile takes the compiler much longer
-    *((name, {}) for name in ("gemm_jagged", "gemm_splitk", "mla_decode", "attention_varlen", "mlp_megakernel")),
-]
-
-
-@needs_triton
-@pytest.mark.parametrize(("name", "sizes"), COMPILED)
-def test_registers_and_lds_are_the_compilers(name, sizes):
-    from swizzle_sim.capture.occupancy import compile_launch
-
-    work = kernel(name, **sizes)
-    found = compile_launch(work.launch, "gfx942")
-    if not found.triton.startswith("3.9."):
-        pytest.skip(f"figures are of Triton 3.9, this is {found.triton}")
-    assert (work.resources.vgprs, work.resources.lds_bytes) == (found.vgprs, found.lds_bytes)
-    assert (work.resources.threads, found.vgpr_spills) == (found.threads, 0)
-    assert work.resources.source == "compiled for gfx942 with Triton 3.9"
-
-
 BAD = [
     ("softmax", {"N": 1 << 21}, "a workgroup holds a whole row"),
     ("softmax", {"M": 1 << 20}, "offsets are 32-bit"),
     ("softmax", {"M": 1 << 21, "N": 4}, "2097152 workgroups"),
-    ("softmax", {"M": 0}, "M = 0"),
     ("layer_norm", {"M": 1 << 20}, "offsets are 32-bit"),
-    ("layer_norm", {"M": 1 << 21, "N": 4}, "2097152 workgroups"),
     ("fused_elementwise", {"BLOCK_SIZE": 1000}, "BLOCK_SIZE = 1000: a power of two"),
     ("fused_elementwise", {"BLOCK_SIZE": 1 << 17}, "a power of two from 1 to 65536"),
     ("fused_elementwise", {"BLOCK_SIZE": 1}, "use a smaller problem or larger blocks"),
-    ("black_scholes", {"BLOCK_SIZE": 3}, "BLOCK_SIZE = 3"),
     ("black_scholes", {"n_assets": (1 << 31) - 1}, "2097152 workgroups"),
     ("smith_waterman", {"BLOCK_SIZE_M": 33}, "BLOCK_SIZE_M = 33"),
     ("smith_waterman", {"M": 1 << 20, "N": 1 << 20}, "score has 1099511627776 items"),
-    ("transpose", {"BLOCK_SIZE_N": 8192}, "BLOCK_SIZE_N = 8192"),
     ("transpose", {"BLOCK_SIZE_M": 4096, "BLOCK_SIZE_N": 512}, "a tile of 2097152 items"),
     ("transpose", {"M": 1 << 16}, "offsets are 32-bit"),
     ("transpose", {"BLOCK_SIZE_M": 16}, "2097152 workgroups"),
-    ("stencil_2d", {"BLOCK_SIZE_M": 0}, "BLOCK_SIZE_M = 0"),
     ("stencil_2d", {"M": 1 << 20, "N": 1 << 20}, "offsets are 32-bit"),
-    ("fdtd_2d", {"BLOCK_SIZE_X": 12}, "BLOCK_SIZE_X = 12"),
     ("fdtd_2d", {"Nx": 1 << 20, "Ny": 1 << 20}, "ex has"),
     ("spmv", {"NNZ_PER_ROW": 5000}, "a row of N = 4096 columns holds at most 4096 items"),
-    ("spmv", {"BLOCK_SIZE": 100}, "BLOCK_SIZE = 100"),
     ("spmv", {"M": 1 << 20}, "a gather is traced lane by lane"),
     ("spmv", {"M": 1 << 21, "N": 8, "NNZ_PER_ROW": 1, "BLOCK_SIZE": 1}, "2097152 workgroups"),
     ("gemm_streamk", {"BLOCK_SIZE_K": 8}, "BLOCK_SIZE_K = 8: a power of two from 16 to 1024, as tl.dot"),
-    ("gemm_streamk", {"BLOCK_SIZE_M": 48}, "BLOCK_SIZE_M = 48"),
     ("gemm_streamk", {"M": 256, "N": 256, "K": 64}, "1 tiles of 1 K steps are not a step for each workgroup"),
     ("gemm_streamk", {"PROGRAMS": 1 << 20}, "not a step for each workgroup; at most 131072"),
     ("gemm_streamk", {"M": 1 << 20}, "offsets are 32-bit"),
-    ("gemm_streamk", {"GROUP_M": 0}, "GROUP_M = 0"),
     ("attention", {"BLOCK_M": 48}, "BLOCK_M = 48: a power of two from 16"),
-    ("attention", {"BLOCK_N": 8}, "BLOCK_N = 8"),
-    ("attention", {"D": 96}, "D = 96"),
     ("attention", {"D": 512}, "D = 512: a power of two from 16 to 256"),
     ("attention", {"CAUSAL": 2}, "CAUSAL = 2: a switch is 0 or 1"),
-    ("attention", {"S": 0}, "S = 0"),
     ("attention", {"S": 1 << 20}, "use a smaller problem or larger blocks"),
     ("attention_gqa", {"H": 6, "HKV": 4}, "HKV divides H"),
-    ("attention_gqa", {"H": 4, "HKV": 8}, "HKV divides H"),
     ("attention_decode", {"S": 8, "SPLITS": 16}, "a split has at least one key"),
     ("attention_decode", {"HKV": 7}, "HKV divides H"),
-    ("attention_decode", {"BLOCK_N": 3}, "BLOCK_N = 3"),
     ("attention_persistent", {"HKV": 7}, "H = 32, HKV = 7"),
     ("attention_varlen", {"HKV": 7}, "HKV divides H"),
-    ("attention_varlen", {"BLOCK_N": 48}, "BLOCK_N = 48"),
     ("attention_varlen", {"B": 1 << 12}, "Q or O has"),
     ("batched_gemm", {"BLOCK_K": 2048}, "BLOCK_K = 2048"),
     ("batched_gemm", {"BATCH": 1 << 20}, "268435456 workgroups"),
     ("gemm_cluster", {"CTAS": 3}, "CTAS = 3, BLOCK_M = 256: a cluster is a power of two"),
-    ("gemm_cluster", {"CTAS": 1}, "CTAS = 1"),
     ("gemm_cluster", {"CTAS": 8, "BLOCK_M": 64}, "CTAS = 8, BLOCK_M = 64"),
     ("gemm_jagged", {"LEAST": 101}, "LEAST = 101: hundredths of S"),
     ("gemm_jagged", {"GROUPS": 1 << 10}, "A has"),
     ("gemm_splitk", {"K": 128, "SPLITS": 3}, "SPLITS = 3, K = 128: a split has a BLOCK_K step, and there are 2"),
-    ("gemm_splitk", {"BLOCK_N": 96}, "BLOCK_N = 96"),
     ("gemm_splitk", {"SPLITS": 1 << 10, "K": 1 << 16, "BLOCK_K": 64}, "part has 2147483648 items"),
     ("grouped_gemm", {"TOPK": 9}, "a token goes to an expert at most once"),
     ("grouped_gemm", {"EXPERTS": 1 << 20}, "EXPERTS = 1048576"),
@@ -168,24 +106,17 @@ BAD = [
     ("mla_decode", {"S": 8, "SPLITS": 16}, "a split has at least one token"),
     ("mlp_megakernel", {"LOCAL": 101}, "LOCAL = 101: hundredths of the tiles"),
     ("mlp_megakernel", {"PROGRAMS": 7}, "PROGRAMS = 7, POOLS = 8: a queue without a program"),
-    ("mlp_megakernel", {"BLOCK_K": 8}, "BLOCK_K = 8"),
     ("mlp_megakernel", {"H": 1 << 19}, "H has 4294967296 items"),
     ("conv_2d", {"BLOCK_H": 1, "BLOCK_W": 8}, r"BLOCK_H \* BLOCK_W = 8"),
-    ("conv_2d", {"BLOCK_H": 3}, "BLOCK_H = 3"),
     ("conv_2d", {"R": 16}, "a filter side is at most 15"),
     ("conv_2d", {"N": 1 << 12}, "line touches"),
     ("stencil_3d", {"BLOCK_X": 1024, "BLOCK_Y": 32}, "a box has at most 16384 points"),
     ("stencil_3d", {"NX": 2048, "NY": 2048, "NZ": 2048}, "X has 8589934592 items"),
-    ("stencil_3d", {"BLOCK_Z": 3}, "BLOCK_Z = 3"),
     ("gemm", {"BLOCK_M": 48}, "BLOCK_M = 48"),
-    ("gemm", {"BLOCK_N": 8}, "BLOCK_N = 8"),
     ("gemm", {"BLOCK_K": 2048}, "BLOCK_K = 2048"),
-    ("gemm", {"BLOCK_K": 0}, "BLOCK_K = 0"),
-    ("gemm", {"BLOCK_K": -16}, "BLOCK_K = -16"),
     ("gemm", {"M": 1 << 20, "N": 1 << 20}, "A has 8589934592 items; .*: use a smaller problem"),
     ("gemm", {"BLOCK_M": 16, "BLOCK_N": 16}, "use a smaller problem or larger blocks"),
     ("gemm", {"M": 0}, "M = 0"),
-    ("gemm", {"K": -5}, "K = -5"),
     ("gemm", {"N": True}, "N = True"),
     ("gemm", {"N": 2**31}, "N = 2147483648"),
 ]

@@ -1,6 +1,6 @@
 """Run emitted helpers under Triton itself; a process of its own, as Triton fixes its mode on import.
 
-    python run_triton.py interpret|compile FOLDER      (with TRITON_INTERPRET=1 for interpret)
+    python -m tests.unit.run_triton interpret|compile FOLDER      (with TRITON_INTERPRET=1 for interpret)
 
 FOLDER holds ``<case>.py``, each with a kernel, and ``cases.json``: ``{case: {grid, table, n_results}}``. Interpreting
 writes ``answers.json``, ``{case: rows}``; compiling for an MI300X only has to succeed.

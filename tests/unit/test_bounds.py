@@ -72,17 +72,6 @@ def test_a_whole_dealing_of_a_tiny_grid():
     assert min(misses) == bound.l2_misses == 2 * (64 + 3 * 64 + 3 * 64)
 
 
-@settings(max_examples=60, deadline=None)
-@given(case=cases())
-def test_subsets_of_random_traces(case):
-    trace, *_ = case
-    panels = [p for t in range(len(trace.tensors)) if (p := bounds._panels(trace, t)) is not None]
-    touched = [naive.pieces_of_workgroup(trace, w, trace.line_bytes) for w in range(min(7, trace.n_workgroups))]
-    for n in range(1, len(touched) + 1):
-        best = min(len(set().union(*subset)) for subset in combinations(touched, n))
-        assert not panels or bounds._fewest_lines(panels, n) <= best
-
-
 def panel_trace(draw, n):
     """Each of three tensors cuts the workgroups into classes of its own, drawn at random, of different weights."""
     build = TraceBuilder(n_workgroups=n, line_bytes=128)

@@ -96,8 +96,9 @@ def test_what_does_not_fit_is_named(change, short):
         workgroups_per_cu(resources(**change), gpu("mi300x"))
 
 
-def test_check_order_returns_contiguous_int64():
-    order = check_order(np.arange(8, dtype=np.uint16)[::-1], 8)
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint64, np.int32])
+def test_check_order_returns_contiguous_int64(dtype):
+    order = check_order(np.arange(8, dtype=dtype)[::-1], 8)
     assert order.dtype == np.int64
     assert order.flags.c_contiguous
     assert order.tolist() == [7, 6, 5, 4, 3, 2, 1, 0]
@@ -108,6 +109,7 @@ def test_check_order_returns_contiguous_int64():
     [
         ([0, 1], r"order has shape \(2,\) and type int64"),
         ([0.0, 1.0, 2.0], r"order has shape \(3,\) and type float64"),
+        ([[0, 1, 2]], r"\(1, 3\)"),
         ([-1, 0, 1], r"order holds -1\.\.1; workgroups are 0\.\.2"),
         ([1, 2, 3], r"order holds 1\.\.3; workgroups are 0\.\.2"),
         ([0, 2, 2], "computes workgroup 2 twice and workgroup 1 not at all"),

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from swizzle_benchmarks.suite.attention_varlen import attention_varlen
-from swizzle_benchmarks.suite.gemm_jagged import gemm_jagged
 from swizzle_benchmarks.suite.moe_gemm import moe_gemm
+from swizzle_sim.hardware.bundle_files import arguments_of
 from swizzle_sim.language import Swizzle, family
 from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.rewrite.check import _inputs
 from swizzle_sim.search.draws import over_draws
 from swizzle_sim.workload.kernels import kernel
+from swizzle_sim.workload.launch import Array, Launch
 from xcd_model import gpu
 from xcd_model.errors import ReplayError
 
@@ -31,47 +32,6 @@ def test_lengths_are_drawn_by_their_seed_from_zipf_weights():
     assert even < 1.4 * 500 * 2 / 8 and skewed > 2.5 * 500 * 2 / 8
 
 
-def test_workgroups_beyond_the_bound_read_it_and_leave():
-    work = moe()
-    trace, (blocks, columns), valid = work.build_trace(128), work.grid.tiles, moe_gemm.at(work.problem).valid
-    assert valid < blocks and work.make_inputs(0)["bound"][0] == 16 * valid
-    count = np.diff(trace.start)
-    assert (count[: valid * columns] == 1 + 2 + 2 * 2 + 1).all() and (count[valid * columns :] == 1).all()
-    assert trace.start[-1] == valid * columns * 8 + (blocks - valid) * columns
-
-
-def test_blocks_beyond_a_sequences_end_read_its_place_and_leave():
-    work = kernel("attention_varlen", B=3, H=2, HKV=1, S=200, D=16, BLOCK_M=32, BLOCK_N=32, CAUSAL=0, SEED=4)
-    lengths, count = attention_varlen.at(work.problem).lengths, np.diff(work.build_trace(128).start).reshape(3, 2, -1)
-    assert (lengths != attention_varlen.at({**work.problem, "SEED": 5}).lengths).any() and lengths.max() <= 200
-    for length, of_heads in zip(lengths.tolist(), count, strict=True):
-        blocks = -(-length // 32)
-        assert 0 < blocks <= 7 and (of_heads[:, :blocks] == 2 + 1 + 2 * blocks + 1).all()
-        assert (of_heads[:, blocks:] == 2).all()
-
-
-def test_blocks_beyond_a_groups_end_read_where_it_ends_and_leave():
-    work = kernel("gemm_jagged", GROUPS=6, S=200, N=64, K=48, LEAST=20, SEED=4, BLOCK_M=32, BLOCK_N=32, BLOCK_K=16)
-    lengths, other, longest = (
-        gemm_jagged.at({**work.problem, **sizes}).lengths for sizes in ({}, {"SEED": 5}, {"LEAST": 100})
-    )
-    assert (lengths != other).any() and 40 <= lengths.min() < lengths.max() <= 200 and set(longest) == {200}
-    of_blocks = np.diff(work.build_trace(128).start).reshape(6, 7, 2)
-    for length, count in zip(lengths.tolist(), of_blocks, strict=True):
-        valid = -(-length // 32)
-        assert (count[:valid] == 2 + 2 * 3 + 2).all() and (count[valid:] == 2).all()
-
-
-def test_heads_of_unequal_sequences_dealt_in_runs_leave_xcds_idle():
-    """Four sequences on eight XCDs: the order that suits equal heads gives the longest sequence to two of them."""
-    found = over_draws(
-        Scorer(kernel("attention_varlen", B=4, H=16, HKV=4, S=2048), gpu("mi300x")),
-        Swizzle.parse(family("head_first_swizzled")),
-        3,
-    )
-    assert found.slower == 3 and found.speedup[0] < 0.8
-
-
 def test_the_spread_is_that_of_scores_draw_by_draw():
     order = Swizzle.parse(family("contiguous"))
     found = over_draws(Scorer(moe(SEED=3), gpu("mi300x")), order, 3)
@@ -88,3 +48,41 @@ def test_a_kernel_without_drawn_lengths_is_refused():
         over_draws(Scorer(kernel("gemm", M=512, N=512, K=64), gpu("mi300x")), Swizzle.parse("identity"), 3)
     with pytest.raises(ReplayError, match="needs at least 2"):
         over_draws(Scorer(moe(), gpu("mi300x")), Swizzle.parse("identity"), 1)
+
+
+# ---- Are integers that are data drawn, and those that programs count with or find their way by left at zero?
+DATA = [("int8", -16, 16), ("uint8", 112, 143), ("int32", 0, 1), ("int64", 0, 1)]
+NO_DATA = [{"is_index": True}, {"role": "inout"}, {"role": "inout", "is_counter": True}]
+
+
+def launch_of(array, given=None):
+    return Launch(
+        path="kernel.py", function="kernel", arguments={"x": array}, constexprs={}, grid=(1,),
+        make_inputs=lambda seed: given or {},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("dtype", "least", "most"), DATA)
+def test_data_takes_every_value_of_its_range(dtype, least, most):
+    array = Array(shape=(64, 64), dtype=dtype)
+    drawn = _inputs(launch_of(array), 3)["x"]
+    assert (drawn.min(), drawn.max()) == (least, most)
+    assert np.iinfo(dtype).min <= least and most <= np.iinfo(dtype).max
+    np.testing.assert_array_equal(drawn, _inputs(launch_of(array), 3)["x"])
+    ((_, about),), files = arguments_of(launch_of(array), 3)
+    assert about["array"]["make"] == {"how": "uniform", "low": least, "high": most + 1} and not files
+
+
+@pytest.mark.parametrize("role", NO_DATA)
+def test_indices_counters_and_locks_begin_at_zero(role):
+    array = Array(shape=(64,), dtype="int32", **role)
+    assert not _inputs(launch_of(array), 3)["x"].any()
+    ((_, about),), files = arguments_of(launch_of(array), 3)
+    assert about["array"]["make"]["how"] == "file" and not any(files["inputs/x.bin"])
+
+
+def test_what_the_kernel_gives_is_taken():
+    given = np.arange(64, dtype=np.int8)
+    launch = launch_of(Array(shape=(64,), dtype="int8"), {"x": given})
+    np.testing.assert_array_equal(_inputs(launch, 3)["x"], given)
+    assert arguments_of(launch, 3)[1]["inputs/x.bin"] == given.tobytes()

@@ -4,7 +4,6 @@ import pytest
 
 from swizzle_sim.language import parse_form
 from swizzle_sim.language.ir import GRID_NAMES, Assign, Binary, Compare, Connect, Form, Int, Name, Select, Unary
-from tests.paper_figures import FIGURES
 from xcd_model.errors import LanguageError
 
 PID = Name("pid")
@@ -114,13 +113,6 @@ def test_results_and_inputs(text, results, inputs):
 
 def test_lines_do_not_take_part_in_equality():
     assert parse_form("\n\n# why\npid = 1") == Form((Assign("pid", Int(1)),), ("pid",), ())
-
-
-@pytest.mark.parametrize("number", FIGURES)
-def test_the_papers_listings_parse_as_printed(number):
-    text, _, sizes = FIGURES[number]
-    form = parse_form(text)
-    assert {name for name in form.inputs if "(" not in name} <= set(sizes)
 
 
 # text, code, line, column, a word that the message must have

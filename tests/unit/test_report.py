@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import base64
-import errno
 import hashlib
 import json
-import os
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -16,7 +14,6 @@ import numpy as np
 import pytest
 
 from swizzle_benchmarks.suite.gemm import gemm
-from swizzle_sim.base.atomic_write import write_whole
 from swizzle_sim.hardware.node.manifest import identity
 from swizzle_sim.hardware.results import keep_bundle, keep_result
 from swizzle_sim.language import Swizzle, family
@@ -28,7 +25,6 @@ from swizzle_sim.search.history import Attempt, History
 from swizzle_sim.search.loop import about_run
 from swizzle_sim.workload.price import CompiledKernel, RemapPrice
 from xcd_model import gpu
-from xcd_model.errors import RunError
 
 LAUNCHED = CompiledKernel(
     **{"arch": "gfx942", "triton": "3.9.0", "registers": 118, "agprs": 0, "sgprs": 0, "spills": 0},
@@ -197,13 +193,6 @@ def test_of_many_attempts_the_best_and_the_first_are_listed(start, scorer):
     assert "half298<" in text and "half299<" not in text and text.count("last and best") > 1
 
 
-def test_a_run_with_nothing_scored_says_so(start, scorer):
-    history = start()
-    history.append(attempt(scorer, 0, "half", "pid = pid // 2\n"))
-    text = write_report(history).read_text(encoding="utf-8")
-    assert "None of the 1 attempts has a score" in text and "<script>" not in text
-
-
 def test_a_run_without_attempts_gives_a_clear_page(start):
     history = start()
     text = write_report(history).read_text(encoding="utf-8")
@@ -212,14 +201,24 @@ def test_a_run_without_attempts_gives_a_clear_page(start):
     assert {path.name for path in history.folder.iterdir()} == {"history.sqlite", "report.html"}
 
 
+NOTHING_BETTER = ("No candidate so far beats the launch order", "None: the best is the launch order")
+
+
 @pytest.mark.usefixtures("sketched")
-def test_an_interrupted_run_with_the_baseline_alone(start, scorer):
-    history = start()
-    history.append(attempt(scorer, 0, "identity", family("identity")))
-    history.set_state("interrupted")
+@pytest.mark.parametrize(
+    ("source", "changed", "state", "says"),
+    [
+        ("pid = pid // 2\n", {}, "finished", ["None of the 1 attempts has a score"]),
+        (family("identity"), {}, "interrupted", ["This run is interrupted", *NOTHING_BETTER]),
+        (family("identity"), {"l2_hit_rate": 0.5}, "finished", ["predicts other hit rates"]),
+    ],
+)
+def test_a_run_with_one_attempt_says_what_it_lacks(start, scorer, source, changed, state, says):
+    history, only = start(), attempt(scorer, 0, "identity", source)
+    history.append(replace(only, score=only.score and Score.from_dict(only.score.as_dict() | changed)))
+    history.set_state(state)
     text = write_report(history).read_text(encoding="utf-8")
-    assert "This run is interrupted" in text
-    assert "No candidate so far beats the launch order" in text and "None: the best is the launch order" in text
+    assert all(one in text for one in says) and ("<script>" in text) == (only.score is not None)
 
 
 def test_the_same_run_gives_the_same_bytes(start, scorer, finished):
@@ -230,34 +229,6 @@ def test_the_same_run_gives_the_same_bytes(start, scorer, finished):
             (run.folder / name).read_bytes().replace(str(run.folder).encode(), b"RUN") for run in (again, finished)
         )
         assert one == other, name  # commands to paste name the folder
-
-
-@pytest.mark.usefixtures("sketched")
-def test_a_run_whose_counts_changed_says_so(start, scorer):
-    history = start()
-    first = attempt(scorer, 0, "identity", family("identity"))
-    other = Score.from_dict(first.score.as_dict() | {"l2_hit_rate": 0.5})
-    history.append(replace(first, score=other))
-    assert "predicts other hit rates" in write_report(history).read_text(encoding="utf-8")
-
-
-def test_a_failed_write_leaves_the_old_file(tmp_path):
-    target = tmp_path / "there"
-    target.mkdir()
-    (target / "kept").write_text("old")
-    with pytest.raises(RunError, match="cannot be written"):
-        write_whole(target, b"new")
-    assert [path.name for path in tmp_path.iterdir()] == ["there"]
-
-
-def test_a_folder_that_refuses_even_the_removal_is_one_error(tmp_path, monkeypatch):
-    def refuse(*given, **options):
-        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
-
-    monkeypatch.setattr(Path, "write_bytes", refuse)
-    monkeypatch.setattr(Path, "unlink", refuse)
-    with pytest.raises(RunError, match=r"page: cannot be written \(Read-only file system\)"):
-        write_whole(tmp_path / "page", b"new")
 
 
 @pytest.mark.parametrize(("sizes", "number", "chars"), [({}, 470, 80), (SIZES, 50, 20_000)])

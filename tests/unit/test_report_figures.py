@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import html
 import re
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -14,14 +16,16 @@ from swizzle_benchmarks.suite.gemm import gemm
 from swizzle_sim.language import Grid, Swizzle, family
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.report import png
+from swizzle_sim.report import figures, png
 from swizzle_sim.report.display.colours import family_of
 from swizzle_sim.report.display.tiles import tile_map
-from swizzle_sim.report.figures import best_so_far, capacity_points, hit_rate_over_time, per_xcd, xcd_map
+from swizzle_sim.report.figures import best_so_far, capacity_points, give_titles, hit_rate_over_time, per_xcd, xcd_map
+from swizzle_sim.report.page import LONGEST_COLOURED, coloured
 from swizzle_sim.report.pictures import NEVER, STEPS, inline_svg, replay_pair, slider_data
 from swizzle_sim.report.spending import spending_of
 from swizzle_sim.report.write import BIN_FS
 from swizzle_sim.search.history import Attempt
+from tests import naive
 from xcd_model import Traffic, gpu, prepare
 from xcd_model import replay_lockstep as replay
 from xcd_model.analysis.sampled_misses import misses_of_workgroups, sampled_touches
@@ -41,21 +45,9 @@ def scorer():
 
 def naive_schedule(trace, order, device, programs):
     """Turn of every instruction: {(workgroup, instruction): (xcd, turn)}."""
-    found = {}
-    n = len(order)
-    for xcd in range(device.xcds):
-        waiting = [w for w in range(programs or n) if (w + device.dispatch_offset) % device.xcds == xcd]
-        todo = [[] for _ in range(device.cus_per_xcd)]
-        for turn in range(10_000):
-            for slot in todo:
-                if not slot and waiting:
-                    first = waiting.pop(0)
-                    tiles = range(first, n, programs) if programs else [first]
-                    for w in tiles:
-                        slot += [(order[w], i) for i in range(trace.start[order[w]], trace.start[order[w] + 1])]
-                if slot:
-                    found[slot.pop(0)] = xcd, turn
-    return found
+    workgroup = np.repeat(np.arange(trace.n_workgroups), np.diff(trace.start)).tolist()
+    turns = naive.turns(trace, order, device, 1, programs)
+    return {(workgroup[i], i): (xcd, turn) for turn, issued in enumerate(turns) for xcd, _, i in issued}
 
 
 @pytest.mark.parametrize("programs", [None, 5])
@@ -221,3 +213,63 @@ def test_pictures_of_odd_shapes(scorer):
         assert png(xcd_map(xcd, xcd, title="$odd_{"))
     idle = Score.from_dict(scorer.baseline.as_dict() | {"per_xcd_l2_hit_rate": [0.5, None]})
     assert png(per_xcd(idle, scorer.baseline))
+
+
+# ---- Do dots and bars say what they are, and is code coloured, without a text becoming markup?
+HOSTILE = "</title><script>alert(1)</script>\u202e"
+
+
+def picture(count, *, rasterized=False, titles=None):
+    figure = figures.figure_of(4, 3)
+    axes = figure.subplots()
+    (dots,) = axes.plot(np.arange(count), np.arange(count) ** 2, "o", rasterized=rasterized)
+    give_titles(dots, titles or [f"{at}: {HOSTILE}" for at in range(count)])
+    bars = axes.bar([1, 2], [3, 4])
+    for at, bar in enumerate(bars):
+        give_titles(bar, [f"bar {at}"])
+    return inline_svg(figure, "p", {})
+
+
+def said(svg):
+    tree = ElementTree.fromstring(svg)
+    name = "{http://www.w3.org/2000/svg}" if "xmlns=" in svg else ""
+    return [one.text for one in tree.iter(f"{name}title")]
+
+
+def test_each_dot_and_bar_has_its_title_and_no_title_is_markup():
+    found = said(picture(5))
+    dots = [one for one in found if not one.startswith("bar")]
+    assert [one.split(":")[0] for one in dots] == list("01234") and set(found) - set(dots) == {"bar 0", "bar 1"}
+    assert all("<script>" in one and "\\u{202e}" in one for one in dots)
+    assert "<script" not in picture(5)
+
+
+def test_dots_that_are_an_image_or_miscounted_have_no_title():
+    assert set(said(picture(5, rasterized=True))) == {"bar 0", "bar 1"}
+    assert set(said(picture(5, titles=["one", "two"]))) == {"bar 0", "bar 1"}
+
+
+@pytest.mark.parametrize("language", ["python", "cpp"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pid = pid // 8  # <b>\nif x:\n    pid = 'a'\n",
+        HOSTILE,
+        "int f(int a) { return a / 2; } // \x1b[2J",
+        "",
+        "\n\n a\r\nb",
+    ],
+)
+def test_coloured_code_is_the_text(text, language):
+    from swizzle_sim.base.text import visible
+
+    shown = str(coloured(text, language))
+    assert html.unescape(re.sub(r"</?span[^<>]*>", "", shown)) == visible(text)
+    assert set(re.findall(r"<[^>]*>", shown)) <= {"</span>", *(f'<span class="{one}">' for one in "kcsmf")}
+
+
+def test_keywords_numbers_and_comments_have_their_colour_and_long_texts_none():
+    shown = str(coloured("def f(a):\n    return a // 8  # note", "python"))
+    for style, piece in (("k", "def"), ("f", "f"), ("m", "8"), ("c", "# note")):
+        assert f'<span class="{style}">{piece}</span>' in shown
+    assert "<span" not in str(coloured("def " * LONGEST_COLOURED, "python"))

@@ -7,7 +7,7 @@ import pytest
 
 from swizzle_benchmarks.suite.declared import Declared
 from swizzle_benchmarks.suite.gemm import gemm
-from swizzle_sim.language import Grid, Swizzle, family
+from swizzle_sim.language import Swizzle, family
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.candidates import Candidate, family_candidates, family_specs
 from swizzle_sim.search.history import FILE, History, runs_in
@@ -152,9 +152,3 @@ def test_one_command_builds_the_trace_and_the_lattice_once(monkeypatch, capsys, 
     done = run("optimize", "gemm", "M=512", "N=512", "K=64", "--out", "run", "--report", "--json")
     assert (done.code, len(built), len(grids)) == (0, 1, 1)
     assert (tmp_path / "run" / "report.html").is_file()
-
-
-def test_the_coordinates_of_a_grid_are_worked_out_once():
-    grid = Grid((12,), (3, 4))
-    assert grid.coordinates is grid.coordinates and grid.counts is grid.counts
-    assert grid == Grid((12,), (3, 4)) and hash(grid) == hash(Grid((12,), (3, 4)))

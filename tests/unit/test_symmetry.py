@@ -25,34 +25,7 @@ def orders(n):
     return [np.arange(n), np.arange(n)[::-1].copy(), draw.permutation(n)]
 
 
-# m, n, k, blocks, (l2 sets, ways), (mall sets, ways), largest fraction simulated
-GEMMS = [
-    (128, 128, 128, (32, 64, 64), (32, 4), (64, 4), 0.5),
-    (256, 256, 256, (64, 64, 64), (64, 2), (256, 2), 0.5),
-    (256, 256, 256, (64, 64, 64), (64, 2), None, 0.5),
-    (256, 128, 512, (64, 64, 64), (16, 8), (16, 1), 0.5),
-    (192, 320, 192, (64, 64, 64), (64, 2), (128, 4), 1),  # odd numbers of tiles: rows of 3 and 5 lines
-    (256, 256, 256, (64, 64, 64), (48, 3), (96, 3), 1),  # modulo without masks
-    (256, 256, 256, (64, 64, 64), (64, 2, (4, 2)), (256, 2, (4, 2)), 1),
-    (256, 256, 512, (64, 64, 64), (32, 4, (16, 1)), (128, 1), 1),
-    (100, 130, 70, (32, 32, 32), (16, 2), (64, 2), 1),  # ragged pitch: lines shared by tiles
-]
-
-
-@pytest.mark.parametrize(("m", "n", "k", "blocks", "l2", "mall", "most"), GEMMS)
-def test_gemm_by_symmetry_is_the_plain_gemm_in_every_turn(m, n, k, blocks, l2, mall, most):
-    trace = gemm_trace(m, n, k, *blocks)
-    machine = small_gpu(xcds=3, cus=2, l2=l2, mall=mall)
-    for order in orders(trace.n_workgroups):
-        for occupancy in (1, 2):
-            fraction, (plain, quick) = both(trace, order, machine, occupancy)
-            assert 0 < fraction <= most
-            np.testing.assert_array_equal(quick.timeline, plain.timeline)
-            assert (quick.turns, quick.turns_per_bin) == (plain.turns, plain.turns_per_bin)
-            assert quick.simulated_fraction == fraction
-
-
-@pytest.mark.parametrize("size", [2048, 1920, 2000])
+@pytest.mark.parametrize("size", [2048, 2000])
 def test_gemm_on_a_whole_mi300x(size):
     trace = gemm_trace(size, size, size, 256, 256, 64)
     for order in orders(trace.n_workgroups):
@@ -139,17 +112,6 @@ def test_sets_whose_lines_come_back_in_other_tiles_are_told_apart():
     np.testing.assert_array_equal(quick.timeline, plain.timeline)
 
 
-def test_disjoint_rows_do_not_fall_back():
-    build, _ = rows(4, 1024)
-    assert prepare(build.trace(), small_gpu(l2=(16, 2), mall=(32, 2))).simulated_fraction == 1 / 16
-    assert prepare(build.trace(), small_gpu(l2=(16, 2), mall=(32, 2)), symmetry=False).simulated_fraction == 1.0
-
-
-def test_an_infinity_cache_set_fed_by_two_l2_sets_falls_back():
-    build, _ = rows(4, 1024)
-    assert prepare(build.trace(), small_gpu(l2=(16, 2), mall=(24, 2))).simulated_fraction == 1.0
-
-
 def test_sets_that_differ_only_in_dirty_pieces_are_told_apart():
     """Half of the last line is written: its set writes back one piece, the others two."""
     build = TraceBuilder(n_workgroups=2, line_bytes=128)
@@ -160,11 +122,3 @@ def test_sets_that_differ_only_in_dirty_pieces_are_told_apart():
     assert fraction == 2 / 8
     np.testing.assert_array_equal(quick.timeline, plain.timeline)
     assert plain.hbm_write_bytes == 2 * 960
-
-
-def test_tiles_that_lie_alike_in_the_sets_share_a_template():
-    """So a plan holds a few templates, and not one a tile."""
-    trace, machine = gemm_trace(512, 512, 512, 32, 64, 64), small_gpu(l2=(64, 2), mall=(256, 2))
-    plan = prepare(trace, machine)
-    tiles = {(base, template) for base, template in zip(trace.base.tolist(), trace.template.tolist(), strict=True)}
-    assert plan.simulated_fraction < 1 and 10 * plan.stream.is_write.size < len(tiles)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from swizzle_benchmarks.suite.gemm import gemm
 from tests import naive, naive_timed
-from tests.machines import cases, claimed, gemm_trace, small_gpu, tiled_traces
+from tests.machines import cases, claimed, gemm_trace, small_gpu
 from tests.naive_rates import computes_for, rates_of
 from xcd_model import (
     IssueModel,
@@ -108,7 +108,7 @@ def timed(case, pace, *, symmetry=True, launched=None, **options):
     return replay_timed(plan, order, workgroups_per_cu=occupancy, issue=IssueModel(**pace), **options)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(case=rated_cases(), pace=paces, bin_fs=st.sampled_from([7 * NS, 300 * NS, 10**9]), data=st.data())
 def test_timed_replay_is_the_naive_one(case, pace, bin_fs, data):
     stepping = st.builds(dict, programs=st.one_of(st.none(), st.integers(1, case[0].n_workgroups)))
@@ -131,28 +131,7 @@ def test_timed_replay_is_the_naive_one(case, pace, bin_fs, data):
         np.testing.assert_array_equal(got.cu_finish, expected.finish())
 
 
-@settings(max_examples=150, deadline=None)
-@given(case=rated_cases(traces=tiled_traces), pace=paces)
-def test_symmetry_changes_neither_counts_nor_time(case, pace):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(symmetry_module, "WORTHWHILE", 1.0)
-        plain, quick = (timed(case, pace, symmetry=s, bin_fs=100 * NS) for s in (False, True))
-    assert (quick.time_fs, quick.bin_fs) == (plain.time_fs, plain.bin_fs)
-    np.testing.assert_array_equal(quick.timeline, plain.timeline)
-
-
-@pytest.mark.parametrize("in_flight", [1, 4])
-def test_gemm_on_a_whole_mi300x_by_symmetry(in_flight):
-    trace = gemm_trace(2048, 2048, 1024, 256, 256, 64)
-    order = np.random.default_rng(0).permutation(trace.n_workgroups)
-    pace = {"in_flight": in_flight, "compute_fs": 900 * NS, "jitter_fs": 200 * NS, "seed": 3}
-    plain, quick = (timed((trace, order, gpu("mi300x"), 1), pace, symmetry=s) for s in (False, True))
-    assert quick.simulated_fraction <= 1 / 8
-    assert quick.time_fs == plain.time_fs
-    np.testing.assert_array_equal(quick.timeline, plain.timeline)
-
-
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(case=rated_cases(), pace=paces)
 def test_traffic_is_consistent(case, pace):
     trace, order, machine, occupancy = case
@@ -226,7 +205,7 @@ def test_time_is_at_most_everything_one_after_the_other(case, pace):
     assert got.time_fs <= most
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(case=rated_cases(), pace=paces)
 def test_one_slot_an_xcd_runs_in_program_order(case, pace):
     """Nothing can overtake, so each L2 sees what it sees in lockstep, whatever the pace."""
@@ -237,7 +216,7 @@ def test_one_slot_an_xcd_runs_in_program_order(case, pace):
     np.testing.assert_array_equal(got.per_xcd[:, NOT_MALL_HITS], lockstep.per_xcd[:, NOT_MALL_HITS])
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(case=rated_cases(), pace=paces, data=st.data())
 def test_one_slot_alone_is_never_faster_on_a_worse_machine(case, pace, data):
     """True for one slot on one XCD only: with more, a delay may reorder requests and save time."""
@@ -264,7 +243,7 @@ def test_one_slot_alone_is_never_faster_on_a_worse_machine(case, pace, data):
         np.testing.assert_array_equal(after.per_xcd, before.per_xcd)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(case=rated_cases(), pace=paces, bin_fs=st.sampled_from([1, 3, 1000]))
 def test_a_timeline_that_is_full_folds_and_keeps_totals_and_places(case, pace, bin_fs):
     wide, fine = timed(case, pace, bin_fs=2**61), timed(case, pace, bin_fs=bin_fs)
@@ -287,11 +266,11 @@ def test_seeds_drift_apart_and_jitter_needs_one():
 def test_the_random_cases_do_drift():
     """Guards the comparison: cases in which workgroups never overtake each other would prove little.
 
-    A third to two fifths do; which hundred are drawn differs by what else was imported, down to 19 once.
+    A third to two fifths do; which are drawn differs by what else was imported.
     """
     differs = []
 
-    @settings(max_examples=100, deadline=None, database=None, derandomize=True)
+    @settings(max_examples=60, deadline=None, database=None, derandomize=True)
     @given(case=rated_cases(), pace=paces)
     def collect(case, pace):
         trace, order, machine, occupancy = case

@@ -80,36 +80,33 @@ def test_two_workgroups_a_cu_take_twice_as_long():
     assert time(traffic([{"instructions": 8}, {}])).by_resource_us["compute"] == pytest.approx(2)
 
 
-def test_hbm_bound():
-    """32 000 fills of 128 B and 4000 writes of 64 B at 4100 GB/s; a fill that the Infinity Cache holds is free."""
-    xcd = {"read_requests": 10000, "read_misses": 20000, "mall_requests": 20000, "mall_hits": 4000}
-    wide = dataclasses.replace(GPU, fabric_bytes_per_cycle=4096)
-    got = time(traffic([xcd | {"writebacks": 2000}] * 2), wide)
-    assert got.limiter == "hbm"
-    assert got.by_resource_us["hbm"] == pytest.approx((32000 * 128 + 4000 * 64) / 4.1e6)
-    assert got.total_us == got.by_resource_us["hbm"] + LATENCY_US
+# fills of 128 B, writes of 64 B; what the Infinity Cache holds is free for the HBM, the busiest XCD bounds the fabric
+HELD = {"read_misses": 20000, "mall_requests": 20000}
 
 
-def test_infinity_cache_bound():
-    xcd = {"read_misses": 20000, "mall_requests": 20000, "mall_hits": 20000, "writebacks": 500}
-    got = time(traffic([xcd, xcd]), dataclasses.replace(GPU, fabric_bytes_per_cycle=65536))
-    assert got.limiter == "mall"
-    assert got.by_resource_us["mall"] == pytest.approx((40000 * 128 + 1000 * 64) / 11.9e6)
-
-
-def test_fabric_bound_by_the_busiest_xcd():
-    got = time(
-        traffic([{"read_misses": 1000, "writebacks": 100}, {"read_misses": 10}]), dataclasses.replace(GPU, mall=None)
-    )
-    assert got.limiter == "fabric"
-    assert got.by_resource_us["fabric"] == pytest.approx((1000 * 128 + 100 * 64) / 64e3)
-    assert got.by_resource_us["mall"] == 0
-
-
-def test_l2_bound_in_requests():
-    got = time(traffic([{"read_requests": 1600, "write_requests": 3200}, {}]))
-    assert got.limiter == "l2"
-    assert got.by_resource_us["l2"] == pytest.approx((1600 * 128 + 3200 * 64) / 2048e3)
+@pytest.mark.parametrize(
+    ("xcds", "change", "limiter", "us"),
+    [
+        (
+            [HELD | {"read_requests": 10000, "mall_hits": 4000, "writebacks": 2000}] * 2,
+            *({"fabric_bytes_per_cycle": 4096}, "hbm", (32000 * 128 + 4000 * 64) / 4.1e6),
+        ),
+        (
+            [HELD | {"mall_hits": 20000, "writebacks": 500}] * 2,
+            *({"fabric_bytes_per_cycle": 65536}, "mall", (40000 * 128 + 1000 * 64) / 11.9e6),
+        ),
+        (
+            [{"read_misses": 1000, "writebacks": 100}, {"read_misses": 10}],
+            *({"mall": None}, "fabric", (1000 * 128 + 100 * 64) / 64e3),
+        ),
+        ([{"read_requests": 1600, "write_requests": 3200}, {}], {}, "l2", (1600 * 128 + 3200 * 64) / 2048e3),
+    ],
+)
+def test_what_is_busiest_limits(xcds, change, limiter, us):
+    got = time(traffic(xcds), dataclasses.replace(GPU, **change))
+    assert got.limiter == limiter and got.by_resource_us[limiter] == pytest.approx(us)
+    assert got.total_us == got.by_resource_us[limiter] + LATENCY_US
+    assert "mall" not in change or got.by_resource_us["mall"] == 0
 
 
 def test_windows_overlap_what_is_in_flight_and_no_more():

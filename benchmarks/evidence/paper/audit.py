@@ -114,7 +114,7 @@ and attention runners fail on a wrong result; the others print a message and exi
             *(_section(one) for one in found),
             "## What becomes of them here",
             "",
-            f"The {len(broken)} that are no bijections are fixtures of the tests (`tests/paper_figures.py`): `check`",
+            f"The {len(broken)} that are no bijections are in `benchmarks/tests/paper/test_listings.py`: `check`",
             "refuses them with the counter-example; `score`, `Scorer`, `optimize` and the replay give them no number.",
             "Only `benchmarks/validation/workloads/schedules.py` replays them, as schedules, beside hardware.",
             "",

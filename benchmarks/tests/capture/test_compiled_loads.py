@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from swizzle_benchmarks.validation.workloads.h200 import KERNELS
+from swizzle_sim.capture.occupancy import compile_launch
 from swizzle_sim.workload.kernels import kernel
 from tests.capture.same_trace import needs_triton
 
@@ -71,3 +72,25 @@ def test_the_stencil_on_h200(compiled):
     assert instructions(trace) == own * [1, 4, 4, 4, 4]  # a slice for each group of four that a lane has
     assert found.pop(".b32") in (16 * own, 16 * own + 1)  # and the tile's number
     assert not found
+
+
+COMPILED = [
+    ("softmax", {}),
+    ("layer_norm", {}),
+    ("stencil_2d", {"BLOCK_SIZE_M": 64, "BLOCK_SIZE_N": 64}),
+    ("gemm_streamk", {"BLOCK_SIZE_M": 128, "BLOCK_SIZE_N": 128}),  # the measured tile takes the compiler much longer
+    *((name, {}) for name in ("gemm_jagged", "gemm_splitk", "mla_decode", "attention_varlen", "mlp_megakernel")),
+]
+
+
+@needs_triton
+@pytest.mark.parametrize(("name", "sizes"), COMPILED)
+def test_registers_and_lds_are_the_compilers(name, sizes):
+
+    work = kernel(name, **sizes)
+    found = compile_launch(work.launch, "gfx942")
+    if not found.triton.startswith("3.9."):
+        pytest.skip(f"figures are of Triton 3.9, this is {found.triton}")
+    assert (work.resources.vgprs, work.resources.lds_bytes) == (found.vgprs, found.lds_bytes)
+    assert (work.resources.threads, found.vgpr_spills) == (found.threads, 0)
+    assert work.resources.source == "compiled for gfx942 with Triton 3.9"

@@ -16,35 +16,11 @@ def float_address(x_ptr, y_ptr, n):
 
 
 @triton.jit
-def tile_counter(x_ptr, y_ptr, n):
-    """The tile comes from an atomic."""
-    tile = tl.atomic_add(x_ptr, 1)
-    tl.store(y_ptr + tile, 1.0)  # tile_counter
-
-
-@triton.jit
 def own_index(x_ptr, y_ptr, n):
     """The index is written by the kernel itself."""
     pid = tl.program_id(0)
     tl.store(x_ptr + pid, (pid * 3) % n)  # own_index
     tl.store(y_ptr + tl.load(x_ptr + pid), 1.0)
-
-
-@triton.jit
-def unmarked_index(x_ptr, y_ptr, n):
-    """The index is not declared as one."""
-    at = tl.load(x_ptr + tl.program_id(0))
-    tl.store(y_ptr + at, 1.0)  # unmarked_index
-
-
-@triton.jit
-def data_branch(x_ptr, y_ptr, n):
-    """A branch on floats."""
-    x = tl.load(x_ptr + tl.program_id(0))
-    if x > 0:  # data_branch
-        tl.store(y_ptr + tl.program_id(0), x)
-    else:
-        tl.store(y_ptr + n - 1 - tl.program_id(0), x)
 
 
 @triton.jit
@@ -83,10 +59,7 @@ def _whole(s, seed):
 
 kernels = {
     "float_address": _kernel(float_address, make_inputs=lambda s, seed: {"x_ptr": np.arange(s.n, dtype=np.float32)}),
-    "tile_counter": _kernel(tile_counter, "int32", make_inputs=lambda s, seed: {"x_ptr": np.zeros(s.n, np.int32)}),
     "own_index": _kernel(own_index, "int32", True, make_inputs=_whole),
-    "unmarked_index": _kernel(unmarked_index, "int32", make_inputs=_whole),
-    "data_branch": _kernel(data_branch),
     "too_far": _kernel(too_far, grid=lambda s: (triton.cdiv(s.n, 16),)),
     "raises": _kernel(raises),
 }
