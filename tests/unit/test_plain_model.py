@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections import OrderedDict
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -109,28 +110,38 @@ class FifoCache(naive.LruCache):
         for name in order:
             if name in lines:
                 lines.move_to_end(name)
-        if line not in order:
-            lines.move_to_end(line)
+        if line not in order or streamed:
+            lines.move_to_end(line, last=not streamed)
         return found
 
 
-@pytest.mark.parametrize("name", ["few sets", "plain sets", "more ways than a vector"])
-@pytest.mark.parametrize("trace_name", list(plain_replays.TRACES))
-def test_another_policy_takes_the_place_of_lru(copy, monkeypatch, name, trace_name):
+GPU_NAMES = ("few sets", "plain sets", "more ways than a vector")
+STREAMED = (("few sets", "stencil", "x"), ("few sets", "gemm", "B"))
+
+
+@pytest.mark.parametrize(
+    ("name", "trace_name", "streamed"), [*product(GPU_NAMES, plain_replays.TRACES, [""]), *STREAMED]
+)
+def test_another_policy_takes_the_place_of_lru(copy, monkeypatch, name, trace_name, streamed):
     (copy / "xcd_model" / "cache" / "fifo.py").write_text(FIFO)
     choice = copy / "xcd_model" / "cache" / "replacement.py"
     choice.write_text(choice.read_text().replace("xcd_model.cache.lru import", "xcd_model.cache.fifo import"))
+    names = [streamed] if streamed else []
     code = (
         "import json; from tests.plain_replays import replays\n"
-        f"found = replays({name!r}, {trace_name!r}); print(json.dumps([found[k] for k in ('lockstep', 'timed')]))"
+        f"found = replays({name!r}, {trace_name!r}, streamed={names!r})\n"
+        "print(json.dumps([found[k] for k in ('lockstep', 'timed')]))"
     )
     lockstep, timed = run(copy, code)
     trace, device = plain_replays.TRACES[trace_name](), plain_replays.GPUS[name]()
     order = np.random.default_rng(1).permutation(trace.n_workgroups)
     monkeypatch.setattr(naive, "LruCache", FifoCache)
-    by_turn, by_tensor = naive.replay(trace, order, device, 2)
+    caches = [naive.Caches(device) for _ in range(2)]
+    for one in caches:
+        one.streamed = [i for i, tensor in enumerate(trace.tensors) if tensor.name in names]
+    by_turn, by_tensor = naive.replay(trace, order, device, 2, caches=caches[0])
     assert lockstep["timeline"] == by_turn and lockstep["by_tensor"] == by_tensor
-    expected = naive_timed.replay(trace, order, device, 2, **plain_replays.ISSUE)
+    expected = naive_timed.replay(trace, order, device, 2, **plain_replays.ISSUE, caches=caches[1])
     assert timed["time_fs"] == expected.time_fs
     assert timed["timeline"] == expected.table(timed["bin_fs"]).tolist()
 
