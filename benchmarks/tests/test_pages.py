@@ -7,7 +7,7 @@ import pytest
 import swizzle_sim as sim
 from swizzle_benchmarks.evidence.docs.notebook_pages import as_markdown, notebook_pages
 from swizzle_benchmarks.evidence.docs.regenerate import PICTURES
-from swizzle_benchmarks.evidence.docs.site import OPTIONAL, complete
+from swizzle_benchmarks.evidence.docs.site import complete
 from swizzle_sim.search.ranking import times_note
 from tests.docs.typed import ROOT
 
@@ -86,7 +86,7 @@ def test_folders_become_their_pages_and_only_named_pages_may_be_absent(tmp_path)
     (tmp_path / "notes").mkdir()
     for name in ("b.md", "a.md", "index.md"):
         (tmp_path / "notes" / name).touch()
-    nav = ["index.md", {"Notes": "notes/"}, {"None": "absent/"}, {"How": [{"CI": OPTIONAL[0]}, {"Typo": "scoore.md"}]}]
+    nav = ["index.md", {"Notes": "notes/"}, {"None": "absent/"}, {"How": [{"Typo": "scoore.md"}]}]
     assert complete(nav, tmp_path, ["notes/z.md", "others/a.md"]) == [
         "index.md",
         {"Notes": ["notes/index.md", "notes/a.md", "notes/b.md", "notes/z.md"]},

@@ -188,6 +188,8 @@ class KernelDeclaration:
 
     def _sides(self, s: Sizes) -> tuple[int, ...]:
         found = self._value("grid", self.grid, s)
+        if found is ... or (isinstance(found, tuple) and ... in found):
+            raise CaptureError(f"{self.name}: grid is still `...`; fill it in", code="declaration")
         if isinstance(found, int):
             found = (found,)
         try:
@@ -250,6 +252,11 @@ class KernelDeclaration:
             ) from error
 
     def _plain(self, name: str, value: Any) -> Array | int | float | None:
+        if value is ... or (isinstance(value, Array) and value.shape is ...):
+            what = "the value" if value is ... else "shape"
+            raise CaptureError(
+                f"{self.path.name}: {self.name}: {name}: {what} is still `...`; fill it in", code="arguments"
+            )
         if value is None or isinstance(value, Array | float | int):
             if isinstance(value, int) and not -(2**63) <= value < 2**64:
                 raise self._wrong(f"{name} = {value} does not fit 64 bits", "arguments")

@@ -47,7 +47,8 @@ Context = Annotated[
 ]
 MaxTokens = Annotated[int | None, _llm("--max-tokens", metavar="N", min=1, help="Stop after spending that many.")]
 MaxMinutes = Annotated[
-    float | None, _llm("--max-minutes", metavar="MIN", min=0, help="Stop after that time; families too.")
+    float | None,
+    _llm("--max-minutes", metavar="MIN", min=0, help="Stop after that time; families and a strategy of your own too."),
 ]
 ReplyTokens = Annotated[int | None, _llm("--reply-tokens", metavar="N", min=1, help="Most tokens of one reply.")]
 Timeout = Annotated[
@@ -86,7 +87,8 @@ Evaluations = Annotated[
         metavar="N",
         min=1,
         max=1_000_000,
-        help="Full replays to spend, by default 400; two-stage: for each template, 60; configs: 6 for each.",
+        help="Full replays to spend, by default 400; two-stage: for each template, 60; configs: 6 for each; "
+        "a strategy of your own: 400.",
     ),
 ]
 AtSizes = Annotated[

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from swizzle_sim.search.history import Attempt
 
 TOP = 5  # of each run
-SAME = ("kernel", "kernel_digest", "problem", "gpu", "gpu_description", "replay", "seed", "jitter_ns", "version")
+SAME = (
+    *("kernel", "kernel_digest", "problem", "gpu", "gpu_description", "replacement"),
+    *("replay", "seed", "jitter_ns", "version"),
+)
 Runs = Annotated[
     list[Path],
     typer.Argument(metavar="RUN...", help="Run folders, finished or not.", autocompletion=offer(run_folders)),

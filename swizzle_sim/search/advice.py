@@ -131,7 +131,8 @@ def _no_gain(ranking: Ranking, best: Attempt, tied: Sequence[str], gain: float) 
     if ranking.main.name == "l2_hit_rate" and best.score and best.score.distance_to_bound <= ranking.tolerance:
         return "its L2 hit rate is the bound, which no balanced order exceeds"
     if tied:
-        return f"{_few(tied)} gain nothing in {ranking.main.spoken} that the model tells apart"
+        gain_nothing = "gain nothing" if len(tied) > 1 else "gains nothing"
+        return f"{_few(tied)} {gain_nothing} in {ranking.main.spoken} that the model tells apart"
     return f"no candidate is better in {ranking.main.spoken}"
 
 

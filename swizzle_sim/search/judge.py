@@ -17,7 +17,6 @@ is spared a full replay if it is far worse, and families are all replayed.
 
 from __future__ import annotations
 
-import contextlib
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -27,8 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from swizzle_sim.language import FAMILIES, Swizzle, Verdict, family, is_spec
-from swizzle_sim.language.families import names_of
+from swizzle_sim.language import Swizzle, Verdict, family, is_spec
 from swizzle_sim.language.grid import Grid
 from swizzle_sim.language.lattice import claim_of, unconditional
 from swizzle_sim.language.verdict import Counterexample
@@ -180,7 +178,8 @@ class Judge:
     def _ordered(self, look: Look) -> Look:
         candidate = look.candidate
         if candidate.refusal:
-            return look.refused("template", *candidate.refusal, bijective=False)
+            stage = "parse" if candidate.refusal[0].startswith("parse-") else "template"
+            return look.refused(stage, *candidate.refusal, bijective=False)
         if candidate.order is not None:
             look.orders = (candidate.order,)
             return look
@@ -367,10 +366,15 @@ def as_candidate(given: Candidate | str, proposer: str = "given", number: int = 
         return given
     if not isinstance(given, str):
         raise SearchError(f"a strategy yields texts or candidates, or lists of them, not {given!r}", code="strategy")
-    if is_spec(given) and names_of(given) <= FAMILIES.keys():
-        with contextlib.suppress(UnknownName):  # of a parameter: refused when it is parsed
-            return Candidate(given.strip(), family(given), proposer)
-    return Candidate(f"{proposer} {number}", given, proposer)
+    name = f"{proposer} {number}"
+    if not is_spec(given):
+        return Candidate(name, given, proposer)
+    try:
+        return Candidate(given.strip(), family(given), proposer)
+    except LanguageError as error:
+        return Candidate(name, given, proposer, refusal=(f"parse-{error.code}", str(error)))
+    except UnknownName as error:
+        return Candidate(name, given, proposer, refusal=("parse-name", str(error)))
 
 
 def _partly(verdict: Verdict) -> str:

@@ -26,6 +26,7 @@ from swizzle_sim.search.jobs import PointStore
 from swizzle_sim.search.judge import FULL_REPLAY, Judge, Judges, Look, as_candidate
 from swizzle_sim.search.ranking import Objective, Ranking, chosen_objectives, default_objectives, pareto_front
 from xcd_model import Gpu
+from xcd_model.cache.replacement import POLICY
 from xcd_model.errors import RunError
 
 Asked = Candidate | str | Iterable[Candidate | str]
@@ -184,8 +185,8 @@ def run(
             for scorer in (*judge.bench.scorers, *(judge.bench.lockstep if judge.screens == "screen" else ())):
                 _ = scorer.baseline  # trace, bound and launch order before the threads need them
             loop.try_all(judge.first)
-            asked = next(strategy, None)
-            while asked is not None and not (loop.is_over or loop.timed_out):
+            asked = next(strategy)
+            while not (loop.is_over or loop.is_late()):
                 one = isinstance(asked, Candidate | str) or not isinstance(asked, Iterable)
                 told = loop.try_all([asked] if one else asked)
                 if not (loop.is_over or loop.timed_out):
@@ -222,6 +223,11 @@ class _Loop:
         self.next_number = len(known)
         self.stored.extend(one for one in known if one.number == 0 or mine(one))
 
+    def is_late(self) -> bool:
+        """Whether the time is over; the launch order is judged in any case."""
+        self.timed_out = self.timed_out or (bool(self.made) and time.monotonic() > self.budget.end_s)
+        return self.timed_out
+
     def try_all(self, asked: Iterable[Candidate | str]) -> list[Attempt]:
         """Attempts of candidates, in their order; fewer where the run is over before."""
         looked: Iterable[tuple[Look, Attempt | None]] = self._looked(asked)
@@ -242,15 +248,16 @@ class _Loop:
 
     def _looked(self, asked: Iterable[Candidate | str]) -> Iterator[tuple[Look, Attempt | None]]:
         for place in asked:
-            if self.made and time.monotonic() > self.budget.end_s:
-                self.timed_out = True
+            if self.is_late():
                 return
             known = self.stored.popleft() if self.stored else None
             number = known.number if known else self.next_number
             self.next_number += known is None
             candidate = as_candidate(place, self.proposer, number)
-            if known and known.source != storable(candidate.source):
-                raise RunError(f"{self.history.folder}: cannot resume: attempt {number} is not {candidate.name}")
+            if known and known.source != (source := storable(candidate.source)):
+                now, was = (candidate.name, known.name) if candidate.name != known.name else (source, known.source)
+                why = f"it was {was.strip()}: a strategy must yield the same again, and draw from judge.scorer.seed"
+                raise RunError(f"{self.history.folder}: cannot resume: attempt {number} is not {now.strip()}, {why}")
             look = self.judge.look(candidate, number)
             look.screened = tuple(known.verdict.get("screened", ())) if known else ()
             yield look, known or self.history.find(candidate, number)
@@ -296,6 +303,7 @@ def about_run(scorer: Scorer, command: str = "", objectives: Sequence[Objective]
         "problem": dict(scorer.kernel.problem),
         "gpu": scorer.gpu.name,
         "gpu_description": scorer.gpu.as_dict(),
+        "replacement": POLICY,
         "resources": asdict(scorer.kernel.resources),
         "replay": scorer.replay,
         "objectives": [one.name for one in objectives],
@@ -313,8 +321,8 @@ def open_run(folder: Path, about: dict[str, Any], resume: bool, more_keys: Seque
         return History.create(folder, about)
     history = History(folder)
     was = history.about
-    same = ("kernel", "kernel_file", "kernel_digest", "problem", "gpu", "gpu_description", "replay", "seed")
-    for key in (*same, "objectives", "jitter_ns", "version", *more_keys):
+    same = ("kernel", "kernel_file", "kernel_digest", "problem", "gpu", "gpu_description", "replacement")
+    for key in (*same, "replay", "seed", "objectives", "jitter_ns", "version", *more_keys):
         if was.get(key, "") != json.loads(json.dumps(about[key])):
             history.close()
             now = "none" if about[key] == "" else about[key]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -20,7 +20,7 @@ from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.candidates import Candidate, family_specs, has_families
 from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.judge import Judge
-from swizzle_sim.search.loop import Run, RunConfig, about_run, open_run, run
+from swizzle_sim.search.loop import Run, RunConfig, Strategy, about_run, open_run, run
 from swizzle_sim.search.ranking import BestSoFar, Objective, ranking_of
 from swizzle_sim.search.recorded import at_sizes
 from swizzle_sim.search.strategies.families import SETTLED, is_settled, optimize
@@ -33,7 +33,7 @@ from xcd_model.errors import RunError, SearchError, SwizzleSimError, UnknownName
 GROUP = "swizzle_sim.proposers"
 SHOWN = 5
 WORTH_SAYING_S = 20.0  # of an estimate
-IDLE = 500  # candidates without a score in a row, after which a strategy has nothing new
+IDLE = 500  # candidates without a score, or empty lists, in a row, after which a strategy has nothing new
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,8 +74,8 @@ def load_proposer(name: str) -> Callable[[Task], Proposed]:
     if name == "families":
         return families
     file, colon, function = name.rpartition(":")
-    if colon and file.endswith(".py"):
-        found = _from_file(Path(file), function)
+    if file.endswith(".py") or name.endswith(".py"):
+        found = _from_file(Path(file if colon else name), function if colon else "")
     else:
         known = registered(GROUP)
         if name not in known:
@@ -83,6 +83,10 @@ def load_proposer(name: str) -> Callable[[Task], Proposed]:
         found = known[name].load()
     if not inspect.isgeneratorfunction(found):
         return found
+    try:
+        inspect.signature(found).bind(None)
+    except TypeError:
+        raise RunError(f"{name}: a strategy takes one argument, the judge") from None
     return lambda task: _propose(found, name, task)
 
 
@@ -90,20 +94,47 @@ def _from_file(path: Path, function: str) -> Any:
     """A generator function of a user's file."""
     module = load_file(path.resolve())
     found = getattr(module, function, None)
-    if not inspect.isgeneratorfunction(found):
-        listed = [key for key, value in vars(module).items() if inspect.isgeneratorfunction(value)]
-        why = f"is no generator function; the file has {', '.join(listed) or 'none'}"
-        raise RunError(f"{path}: {function} {why}: a strategy yields candidates, see docs/howto/search-strategy.md")
+    if inspect.isgeneratorfunction(found):
+        return found
+    listed = [
+        key
+        for key, one in vars(module).items()
+        if inspect.isgeneratorfunction(one) and one.__module__ == module.__name__
+    ]
+    has = f"the file has {', '.join(listed) or 'none'}"
+    if not function:
+        raise RunError(f"{path}: name the function after a colon, {path}:FUNCTION; {has}")
+    if found is None:
+        raise RunError(f"{path} has no {function}; {has}")
+    why = f"is no generator function; {has}: a strategy yields candidates"
+    raise RunError(f"{path}: {function} {why}, see docs/howto/search-strategy.md")
 
-    def asked(judge: Judge) -> Any:
+
+def _watched(strategy: Any, on_nothing: Callable[[bool], bool]) -> Strategy:
+    """A strategy that says where it fails, or yields what is no candidate.
+
+    ``on_nothing(empty)`` is told of each yield whether it was an empty list, and says whether that was one too many.
+    """
+    path = Path(strategy.gi_code.co_filename)
+
+    def checked(one: Any) -> Any:
+        if isinstance(one, Candidate | str):
+            return one
+        line = f"{path.name}:{strategy.gi_frame.f_lineno}"
+        raise RunError(f"{line}: a strategy yields texts or candidates, or lists of them, not {one!r}")
+
+    told: Any = None
+    while not on_nothing(told == []):
         try:
-            yield from found(judge)
+            asked = strategy.send(told)
+        except StopIteration:
+            return
         except SwizzleSimError:
             raise
         except Exception as error:
-            raise RunError(f"{line_of(error, path.resolve())}: {words_of(error)}") from error
-
-    return asked
+            raise RunError(f"{line_of(error, path)}: {words_of(error)}") from error
+        several = isinstance(asked, Iterable) and not isinstance(asked, str)
+        told = yield map(checked, asked) if several else checked(asked)
 
 
 def _task_of(task: Task) -> tuple[Kernel, Gpu]:
@@ -113,7 +144,7 @@ def _task_of(task: Task) -> tuple[Kernel, Gpu]:
     return task.kernel, task.gpu
 
 
-def _propose(strategy: Callable[[Judge], Any], name: str, task: Task) -> Proposed:
+def _propose(strategy: Any, name: str, task: Task) -> Proposed:
     """Run a strategy: as many replays as ``--evaluations`` and as long as ``--max-minutes`` say."""
     kernel, gpu = _task_of(task)
     how = task.how
@@ -128,17 +159,28 @@ def _propose(strategy: Callable[[Judge], Any], name: str, task: Task) -> Propose
         idle = idle + 1 if attempt.number and not is_evaluation(attempt) else 0
         progress(spent, budget, note=best(attempt.score))
 
+    def on_nothing(empty: bool) -> bool:
+        nonlocal idle
+        idle += empty
+        return idle >= IDLE
+
     with (
         open_run(task.folder, about, task.how.resume, ("strategy",)) as history,
         history.running(),
         Progress(f"proposer {name}", "evaluations") as progress,
     ):
         run(
-            strategy(judge), judge, history, replace(how.budget, enough=lambda: spent >= budget or idle >= IDLE),
-            proposer=name.rpartition(":")[2], on_attempt=on_attempt,
-        )  # fmt: skip
+            _watched(strategy(judge), on_nothing),
+            judge,
+            history,
+            replace(how.budget, enough=lambda: spent >= budget or idle >= IDLE),
+            proposer=name.rpartition(":")[2],
+            on_attempt=on_attempt,
+        )
         if idle >= IDLE:
-            task.say(f"stopped: {IDLE} candidates in a row were refused, or repeat another's permutation")
+            task.say(
+                f"stopped: {IDLE} candidates in a row were refused, repeat another's permutation, or were empty lists"
+            )
         made = Run(history.folder, tuple(history), ranking_of(about))
     return Proposed(run=made, scorer=judge.scorer)
 

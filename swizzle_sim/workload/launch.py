@@ -91,6 +91,8 @@ class Array:
     points_to: tuple[str, ...] = ()
 
     def __post_init__(self):
+        if self.shape is ...:  # of a draft: its declaration says which argument that is
+            return
         if (
             not isinstance(self.shape, tuple)
             or not self.shape

@@ -48,17 +48,31 @@ def test_it_spends_what_it_may_and_goes_on(typed, tmp_path):
     assert names(tmp_path / "cut") == names(tmp_path / "whole")
     (tmp_path / "climb.py").write_text(CLIMB.replace("8, 8", "4, 8"))
     forget_files()
-    assert "attempt 1 is not contiguous+group_m(size=4)" in typed("optimize", "--resume", "cut").err
+    assert (
+        "attempt 1 is not contiguous+group_m(size=4), it was contiguous+group_m(size=8)"
+        in typed("optimize", "--resume", "cut").err
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "words", "told"),
     [
         ("def climb(judge): return 1", (), "climb is no generator function"),
-        ("def other(judge): yield 'row'", (), "the file has other"),
+        ("def other(judge): yield 'row'", (), "climb.py has no climb; the file has other"),
+        ("def climb(): yield 'row'", (), "climb.py:climb: a strategy takes one argument, the judge"),
         ("1 / 0", (), "climb.py:1"),
         ("def climb(judge):\n    yield 1 / 0", (), "climb.py:2: "),
-        ("def climb(judge):\n    yield 5", (), "a strategy yields texts or candidates, or lists of them, not 5"),
+        (
+            "def climb(judge):\n    yield 5",
+            (),
+            "climb.py:2: a strategy yields texts or candidates, or lists of them, not 5",
+        ),
+        (
+            "def climb(judge):\n    yield",
+            (),
+            "climb.py:2: a strategy yields texts or candidates, or lists of them, not None",
+        ),
+        ("def climb(judge):\n    yield ['row', None]", (), "climb.py:2: a strategy yields texts"),
         (CLIMB, ("--model", "openai/x"), "--model belongs to --proposer llm or two-stage"),
         (CLIMB, ("--sampler", "tpe"), "--sampler belongs to --proposer search"),
     ],
@@ -76,6 +90,43 @@ def test_one_that_has_nothing_new_ends(typed, tmp_path, monkeypatch):
     (tmp_path / "climb.py").write_text("def climb(judge):\n    while True:\n        yield 'row'\n")
     answer = typed(*WORDS, "--proposer", "climb.py:climb", "--out", "run")
     assert answer.code == 0 and "stopped: 5 candidates in a row" in answer.err and len(names(tmp_path / "run")) == 6
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("climb.py", "climb.py: name the function after a colon, climb.py:FUNCTION; the file has climb"),
+        ("climb.py:", "climb.py: name the function after a colon, climb.py:FUNCTION; the file has climb"),
+    ],
+)
+def test_a_file_alone_is_asked_for_its_function(typed, name, told):
+    answer = typed(*WORDS, "--proposer", name)
+    assert answer.code == 2 and told in answer.err
+
+
+def test_empty_lists_end_by_number_or_by_the_clock(typed, tmp_path, monkeypatch):
+    forget_files()
+    (tmp_path / "climb.py").write_text("def climb(judge):\n    while True:\n        yield []\n")
+    answer = typed(*WORDS, "--proposer", "climb.py:climb", "--out", "run")
+    assert answer.code == 0 and "stopped: 500 candidates in a row" in answer.err
+    monkeypatch.setattr("swizzle_sim.search.proposers.IDLE", 10**9)
+    answer = typed(*WORDS, "--proposer", "climb.py:climb", "--out", "late", "--max-minutes", "0.01")
+    assert answer.code == 0 and names(tmp_path / "late") == ["identity"]
+
+
+def test_a_family_that_is_none_is_refused_with_the_reason(typed, tmp_path):
+    forget_files()
+    (tmp_path / "climb.py").write_text(
+        "def climb(judge):\n"
+        "    found = yield ['group_m(size=0)', 'contigous+row', 'group_m(sice=3)']\n"
+        "    assert [one.verdict['stage'] for one in found] == ['parse'] * 3, found\n"
+        "    codes = [one.verdict['code'] for one in found]\n"
+        "    assert codes == ['parse-parameter', 'parse-name', 'parse-name'], codes\n"
+        "    assert 'did you mean contiguous' in found[1].critique and 'size' in found[2].critique\n"
+    )
+    answer = typed(*WORDS, "--proposer", "climb.py:climb", "--out", "run")
+    assert answer.code == 0, answer.err
+    assert len(names(tmp_path / "run")) == 4
 
 
 def test_texts_that_are_no_bijection_are_told_why(typed, tmp_path):

@@ -74,6 +74,14 @@ def test_same_for_any_number_of_threads_and_after_an_interruption(small, tight, 
         search([small], tight, tmp_path / "cut", SearchPlan(evaluations=71), replay="timed", resume=True)
 
 
+def test_a_run_of_another_replacement_policy_is_not_gone_on_with(small, tight, tmp_path, monkeypatch):
+    plan = SearchPlan(evaluations=2)
+    search([small], tight, tmp_path / "run", plan, replay="lockstep")
+    monkeypatch.setattr("swizzle_sim.search.loop.POLICY", "fifo")
+    with pytest.raises(RunError, match="cannot resume: its replacement is lru, this command's is fifo"):
+        search([small], tight, tmp_path / "run", plan, replay="lockstep", resume=True)
+
+
 def test_pruning_by_the_bound_loses_nothing(small, tight, chunked, tmp_path):
     plan = SearchPlan(templates=(chunked,), evaluations=10_000, sampler="exhaustive")
     found = search([small], tight, tmp_path / "run", plan, replay="lockstep", threads=2)

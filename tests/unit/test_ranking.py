@@ -271,7 +271,7 @@ def test_what_is_not_told_apart_leaves_the_launch_order(amd, nvidia):
     none = advise_run(nvidia, BY_TIME, [attempt(0), attempt(1, 150.0)], "runs/x")
     assert none.line.startswith("keep the launch order: no candidate is better in predicted time")
     tied = advise_run(nvidia, BY_TIME, [attempt(0), attempt(1, 99.95)], "runs/x")
-    assert "a1 gain nothing in predicted time" in tied.why
+    assert "a1 gains nothing in predicted time" in tied.why
     bound = advise_run(amd, HITS, [attempt(0, rate=0.9), attempt(1, rate=0.6)], "runs/x")
     assert "is the bound, which no balanced order exceeds" in bound.why
     worse = advise(nvidia, BY_TIME, BASE, attempt(1, 150.0))

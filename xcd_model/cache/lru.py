@@ -50,18 +50,21 @@ def _touch(words, filler, row, ways, word, by):
 
 
 @inlined
-def _to_last(words, filler, row, ways):
-    """Put the most recent word of the set at ``words[row]`` behind its other lines: it is the next to be evicted."""
-    last = row
+def _to_last(words, filler, row, ways, word):
+    """Put the line of ``word``, which the set at ``words[row]`` has, behind its other lines: it is evicted next."""
+    first = row
+    while first < row + ways - 1 and (words[first] ^ word) > MARKS:
+        first += 1
+    last = first
     while last < row + ways - 1 and words[last + 1]:
         last += 1
-    front = words[row]
-    for place in range(row, last):
+    moved = words[first]
+    for place in range(first, last):
         words[place] = words[place + 1]
-    words[last] = front
+    words[last] = moved
     if filler is not None:
-        by = filler[row]
-        for place in range(row, last):
+        by = filler[first]
+        for place in range(first, last):
             filler[place] = filler[place + 1]
         filler[last] = by
 

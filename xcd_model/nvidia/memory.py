@@ -82,7 +82,7 @@ def _look_up_partitions(n, words, filler, inputs, access, scratch, arrival, in_t
         if owner != partition:
             both = _touch(words, filler, row + partition * other, ways, touched & ~DIRTY, by)
             if access.streamed:
-                _to_last(words, filler, row + partition * other, ways)
+                _to_last(words, filler, row + partition * other, ways, touched)
             found = both & WORD
             if found == HIT and not is_write:
                 if filler is not None:
@@ -95,7 +95,7 @@ def _look_up_partitions(n, words, filler, inputs, access, scratch, arrival, in_t
                 made += 1
         both = _touch(words, filler, row + owner * other, ways, touched, by)
         if access.streamed:
-            _to_last(words, filler, row + owner * other, ways)
+            _to_last(words, filler, row + owner * other, ways, touched)
         found = both & WORD
         if found != HIT:
             miss_index[made], victims[made] = i, found

@@ -117,7 +117,7 @@ def _look_up(n, words, filler, inputs, access, scratch, arrival, in_time):
                 touched = np.int64(word[i]) | np.int64(marks[i])
                 both = _touch(words, filler, np.int64(row[i]) * ways, ways, touched, by)
                 if access.streamed:
-                    _to_last(words, filler, np.int64(row[i]) * ways, ways)
+                    _to_last(words, filler, np.int64(row[i]) * ways, ways, touched)
             found = both & WORD
             miss_index[n_missed] = i
             victim[n_missed] = found

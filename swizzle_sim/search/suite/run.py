@@ -21,6 +21,7 @@ from swizzle_sim.search.ranking import Ranking
 from swizzle_sim.search.suite.result import Result, Suite
 from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Gpu, workgroups_per_cu
+from xcd_model.cache.replacement import POLICY
 from xcd_model.errors import ReplayError, RunError
 
 # In the order of the paper, arXiv 2508.20258, section 4; its GEMM is the Stream-K form.
@@ -61,6 +62,7 @@ def score_suite(
     about = {
         "gpu": gpu.name,
         "gpu_description": gpu.as_dict(),
+        "replacement": POLICY,
         "replay": replay,
         "effort": effort,
         "version": version(),
