@@ -22,7 +22,7 @@ def tune_settings(what: str, launch: Launch, run: RunOptions, evaluations: int |
     from swizzle_sim.cli.arguments import load_fitting
     from swizzle_sim.cli.output import print_json
     from swizzle_sim.search.ranking import chosen_objectives
-    from swizzle_sim.search.strategies import loop_direction, padding
+    from swizzle_sim.search.strategies.settings import tune
     from xcd_model import gpu as load_gpu
     from xcd_model.errors import SearchError
 
@@ -37,12 +37,9 @@ def tune_settings(what: str, launch: Launch, run: RunOptions, evaluations: int |
             "--tune layout takes both replays and changes no source: leave --replay and --out out", code="tune"
         )
     work = load_fitting(launch.kernel, launch.sizes, device, run.compile)
-    tune = loop_direction.tune_loop if loop else padding.tune_layout
-    most = evaluations or (loop_direction if loop else padding).EVALUATIONS
+    how: dict[str, Any] = {"objective": given[0].name, "evaluations": evaluations, "seed": run.seed}
     with Progress(f"tuning the {what}", "replays") as progress:
-        found = tune(
-            work, device, objective=given[0].name, evaluations=most, seed=run.seed, on_replay=progress
-        )  # fmt: skip
+        found = tune(what, work, device, **how, on_replay=progress)
     file = _write(run.out, work, device, found.ranked[0]) if loop and run.out else None
     if json:
         about: dict[str, Any] = {"kernel": work.name, "gpu": device.name, "problem": dict(work.problem)}

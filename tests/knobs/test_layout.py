@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from swizzle_sim.search.strategies.padding import Padding, paddings_of, tune_layout
+from swizzle_sim.search.strategies.settings import Padding, paddings_of, tune
 from swizzle_sim.workload.kernels import kernel
 from swizzle_sim.workload.launch import Array
 from tests.capture.same_trace import assert_same_trace, needs_triton
@@ -34,7 +34,7 @@ def test_a_padded_launch_is_captured_as_the_padded_trace():
 
 def test_what_a_launch_cannot_choose_is_named_with_the_reason():
     with pytest.raises(SearchError, match=r"x: no argument stride_x\.\.\. is its leading dimension 512"):
-        tune_layout(kernel("softmax", M=64, N=512), gpu("mi300x"))
+        tune("layout", kernel("softmax", M=64, N=512), gpu("mi300x"))
     odd = paddings_of(kernel("gemm", **{**SMALL, "N": 200}), gpu("mi300x"))[1]
     assert odd == dict.fromkeys("BC", "its rows of 400 B are no whole lines of 128 B")
     work = kernel("gemm", **SMALL)
@@ -47,7 +47,7 @@ def test_what_a_launch_cannot_choose_is_named_with_the_reason():
 
 
 def test_of_equals_the_launch_as_it_is_wins():
-    found = tune_layout(kernel("gemm", **SMALL), gpu("mi300x"), evaluations=10)
+    found = tune("layout", kernel("gemm", **SMALL), gpu("mi300x"), evaluations=10)
     ranked = found.ranked
     assert found.tried == 10 and ranked[0].what == Padding() and ranked[0].what.instruction.startswith("leave")
     assert all(one.timed for one in ranked) and sum(one.what == Padding() for one in ranked) == 1

@@ -7,7 +7,7 @@ import pytest
 
 from swizzle_sim.pricing.knobs import DEFAULT, Knobs
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.search.strategies.loop_direction import settings_of, tune_loop
+from swizzle_sim.search.strategies.settings import loops_of, tune
 from swizzle_sim.workload.kernels import kernel
 from xcd_model import gpu
 from xcd_model.errors import SearchError
@@ -24,7 +24,7 @@ def small_l2():
 
 def test_a_sawtooth_over_the_keys_is_found_where_they_do_not_fit():
     work, device = kernel("attention", S=2048, H=4, D=64, BLOCK_M=64), small_l2()
-    found = tune_loop(work, device, evaluations=12)
+    found = tune("loop", work, device, evaluations=12)
     best, launched = found.ranked[0], next(one for one in found.ranked if one.what == DEFAULT)
     assert best.what.period > 0
     for replay in ("lockstep", "timed"):
@@ -36,13 +36,13 @@ def test_a_sawtooth_over_the_keys_is_found_where_they_do_not_fit():
 
 
 def test_knobs_that_the_source_does_not_take_are_named():
-    settings, refused = settings_of(kernel("layer_norm"), gpu("mi300x"), 1)
+    settings, refused = loops_of(kernel("layer_norm"), gpu("mi300x"), 1)
     assert {one.period for one in settings} == {0} and "trips of a loop" in refused["direction"]
-    streamk, why = settings_of(kernel("gemm_streamk"), gpu("mi300x"), 1)
+    streamk, why = loops_of(kernel("gemm_streamk"), gpu("mi300x"), 1)
     assert DEFAULT in streamk and "direction" in why
     captured = dataclasses.replace(kernel("gemm"), make_launch=None)
     with pytest.raises(SearchError, match="has no Triton source"):
-        settings_of(captured, gpu("mi300x"), 1)
+        loops_of(captured, gpu("mi300x"), 1)
     assert str(Knobs(8, ("K",))) == "back every 8, K streamed" and str(DEFAULT) == "forward"
 
 
