@@ -73,7 +73,7 @@ def optimize(
     with open_run(Path(folder), about, how.resume) as history:
         tried = list(_families(scorer, history.about.get("most_candidates")) if candidates is None else candidates)
         with history.running():
-            on_attempt = counting(how, 1 + len(tried), lambda attempt: True)
+            on_attempt = counting(how.on_attempt, 1 + len(tried), lambda attempt: True)
             judge, each = Judge(scorer, objectives), one_after_another(tried)
             run(each, judge, history, how.budget, on_attempt=on_attempt)
         return Run(history.folder, tuple(history), ranking_of(history.about))
