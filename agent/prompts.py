@@ -23,9 +23,8 @@ from xcd_model.analysis.sampled_misses import misses_of_workgroups, sampled_touc
 from xcd_model.analysis.schedule import schedule_of
 from xcd_model.errors import CompileError, ModelError, SwizzleSimError
 
-from .access_summary import access_summary, source_of
 from .bottleneck import bottleneck_of, legend
-from .contexts import TEMPLATE_CARD, hardware_text, language_card
+from .contexts import TEMPLATE_CARD, access_summary, hardware_text, language_card, source_of
 from .providers import load_dspy
 from .settings import Settings
 from .transcript import Transcript

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swizzle_sim.base.atomic_write import write_whole
-from swizzle_sim.search.ranking import OBJECTIVES
-from swizzle_sim.search.ranking.ranking import DRAWS
+from swizzle_sim.search.ranking import DRAWS, OBJECTIVES
 
 if TYPE_CHECKING:
     from swizzle_sim.pricing.scoring import Scorer

@@ -36,7 +36,8 @@ class PointStore:
         self.folder = folder
         path = None if folder is None else Path(folder) / FILE
         if path is not None and path.exists() != resume:
-            why = "no sweep here" if resume else "a sweep is never overwritten: name another folder, or --resume it"
+            missing = f"no {FILE} here, so no run to go on with"
+            why = missing if resume else f"{FILE} there is never overwritten: name another folder, or --resume it"
             raise RunError(f"{folder}: {why}")
         try:
             if path is not None:

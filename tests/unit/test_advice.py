@@ -56,7 +56,7 @@ def test_lost_occupancy_comes_first(nvidia):
 
 
 def test_a_tie_that_reads_less_is_to_be_measured_where_such_orders_were_faster(amd, nvidia, monkeypatch):
-    monkeypatch.setattr("swizzle_sim.search.ranking.ranking.reads_break_ties", lambda gpu: gpu == "h200")
+    monkeypatch.setattr("swizzle_sim.search.ranking.reads_break_ties", lambda gpu: gpu == "h200")
     found = advise_run(nvidia, BY_TIME, [attempt(0), attempt(1, 100.2, read=500)], "runs/x")
     assert (found.verdict, found.what) == ("try", "try a1, and measure") and "GB from HBM" in found.why
     assert [shlex.split(one)[1] for one in found.next] == ["score", "rewrite", "bundle"]

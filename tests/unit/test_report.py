@@ -274,7 +274,7 @@ def test_pages_of_long_runs_are_small(tmp_path, monkeypatch, sizes, number, char
         text = draw.bytes(chars // 2).hex()
         told_of = {"name": "<&>" * 50, "proposer": "llm:<&>", "source": f"# {text}\n{first.source}", "critique": text}
         long.append(replace(first, number=n, **told_of))
-    history.append_all([*long, best])
+    history.append(*long, best)
     assert 100_000 < write_report(history).stat().st_size < 3_000_000
 
 
