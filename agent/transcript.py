@@ -76,15 +76,15 @@ class Exchange:
     version: str
     request: str
     digest: str
-    reply: str | None
-    finish: str | None
-    code: str | None
-    error: str | None
-    input_tokens: int | None
-    output_tokens: int | None
-    dollars: float | None
-    latency_ms: float
-    at: str
+    reply: str | None = None
+    finish: str | None = None
+    code: str | None = None
+    error: str | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    dollars: float | None = 0.0
+    latency_ms: float = 0.0
+    at: str = ""
 
     @property
     def position(self) -> Position:

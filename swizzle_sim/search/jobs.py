@@ -84,13 +84,7 @@ def run_points(
     timeout_s: float = SCHEDULER_TIMEOUT_S,
     on_point: OnPoint | None = None,
 ) -> list[dict[str, Any]]:
-    """Evaluate the points that a store lacks.
-
-    Parameters
-    ----------
-    timeout_s : float [s]
-        For the scheduler to answer.
-    """
+    """Rows of all points, those that a store lacks evaluated; the scheduler has ``timeout_s`` to answer."""
     if backend not in BACKENDS:
         raise UnknownName("backend", backend, BACKENDS)
     if (backend == "dask") != (scheduler is not None):
