@@ -7,8 +7,8 @@ run which is resumed goes on alike. A run that is repeated takes the orders from
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,10 +18,10 @@ from swizzle_sim.search.candidates import Candidate, family_candidates
 from swizzle_sim.search.history import Attempt, History
 from swizzle_sim.search.judge import FULL_REPLAY, Judge
 from swizzle_sim.search.loop import Budget, InMemory, one_after_another, run
-from swizzle_sim.search.ranking import Objective, Ranking
+from swizzle_sim.search.ranking import Objective
 from swizzle_sim.search.strategies.halving import search_on
 
-from .prompts import Notes
+from .transcript import Transcript
 
 FAMILIES, SEARCH = "families", "search"
 PLAN = "beside"  # kind of note
@@ -32,43 +32,43 @@ SLOW_S = 2.0  # for an attempt, from which nothing is replayed to measure how lo
 SCREEN_S, FINALISTS_S, SEARCH_S = 15.0, 12.0, 25.0  # together under a minute
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """How the comparison is made: the search replays at least ``evaluations`` orders, as the models had judged.
+def add_baselines(
+    judge: Judge,
+    history: History,
+    notes: Transcript,
+    evaluations: int,
+    seed: int,
+    *,
+    recorded: Sequence[Attempt] = (),
+    on_count: Callable[[int, int], None] = lambda done, total: None,
+) -> None:
+    """Append the baselines that the history lacks; the search replays as many orders as the models had judged, or more.
 
-    ``recorded`` are the attempts of the run that is repeated; ``on_count(done, total)`` is progress.
+    ``notes`` are those of the run, for what is planned; ``recorded`` are the attempts of the run that is repeated.
     """
-
-    evaluations: int
-    seed: int
-    recorded: Sequence[Attempt] = ()
-    on_count: Callable[[int, int], None] = lambda done, total: None
-
-
-def add_baselines(scorer: Scorer, history: History, ranking: Ranking, notes: Notes, how: Comparison) -> None:
-    """Append the baselines that the history lacks; ``notes`` are those of the run, for what is planned."""
-    there, judge = list(history), Judge(scorer, ranking.objectives)
-    if how.recorded:
-        for one in how.recorded[len(there) :]:
+    there, scorer, judge = list(history), judge.scorer, Judge(judge.scorer, judge.objectives)
+    if recorded:
+        for one in recorded[len(there) :]:
             score = score_on(scorer, judge.orders(one.source)[0])
             history.append(replace(one.judged, number=len(history), score=score))
         return
     space = family_candidates(scorer.kernel, scorer.gpu)
-    if notes.noted(PLAN, how.evaluations) is None:
-        notes.note(PLAN, how.evaluations, _plan(*_seconds(scorer, there), len(space), how.evaluations))
-    plan = notes.noted(PLAN, how.evaluations)
-    total = plan["screened"] + plan["finalists"] + plan["evaluations"]
+    if (plan := notes.noted(PLAN, evaluations)) is None:
+        plan = _plan(*_seconds(scorer, there), len(space), evaluations)
+        notes.note(PLAN, evaluations, plan)
+    done = plan["screened"] + plan["finalists"]
+    total = done + plan["evaluations"]
     if not any(one.proposer == FAMILIES for one in there):
         chosen = space[:: -(-len(space) // plan["screened"])]
-        best = _best_families(scorer, chosen, ranking.main, lambda done: how.on_count(done, total))
+        best = _best_families(scorer, chosen, judge.objectives[0], lambda count: on_count(count, total))
         for candidate in best[: plan["finalists"]]:
             history.append(judge.judge(candidate, len(history)))
-    done = plan["screened"] + plan["finalists"]
     searched = {one.source for one in there if one.proposer == SEARCH}
-    if len(searched) < plan["evaluations"]:
-        _add_search(
-            scorer, history, ranking, plan["evaluations"], searched, how, lambda n: how.on_count(done + n, total)
-        )
+    if (left := plan["evaluations"] - len(searched)) > 0:
+        found = _searched(judge, plan["evaluations"], seed, lambda count: on_count(done + count, total))
+        for attempt in [one for one in found if one.source not in searched][:left]:
+            verdict = {key: value for key, value in attempt.verdict.items() if key not in SEARCHED_FOR}
+            history.append(replace(attempt, number=len(history), verdict=verdict))
 
 
 def _plan(screen_s: float, replay_s: float, families: int, evaluations: int) -> dict[str, int]:
@@ -93,29 +93,18 @@ def _seconds(scorer: Scorer, attempts: Sequence[Attempt]) -> tuple[float, float]
     return screened - began, time.perf_counter() - began
 
 
-def _add_search(
-    scorer: Scorer,
-    history: History,
-    ranking: Ranking,
-    evaluations: int,
-    searched: Collection[str],
-    how: Comparison,
-    on_count: Callable[[int], None],
-) -> None:
-    """Append the replays of a search of the families' templates but those of ``searched``, which a shorter one made."""
+def _searched(judge: Judge, evaluations: int, seed: int, on_count: Callable[[int], None]) -> list[Attempt]:
+    """Full replays of a search of the families' templates."""
     end_s = time.monotonic() + SEARCH_S
     found = search_on(
-        Bench(scorer_like(scorer)),
+        Bench(scorer_like(judge.scorer)),
         evaluations=evaluations,
-        seed=how.seed,
-        objectives=ranking.objectives,
+        seed=seed,
+        objectives=judge.objectives,
         on_attempt=lambda attempt, done, most: on_count(done),
         enough=lambda: time.monotonic() > end_s,
     )
-    replayed = [a for a in found.attempts[1:] if a.verdict["stage"] == FULL_REPLAY]
-    for attempt in [one for one in replayed if one.source not in searched][: evaluations - len(searched)]:
-        verdict = {key: value for key, value in attempt.verdict.items() if key not in SEARCHED_FOR}
-        history.append(replace(attempt, number=len(history), verdict=verdict))
+    return [a for a in found.attempts[1:] if a.verdict["stage"] == FULL_REPLAY]
 
 
 def _best_families(

@@ -113,8 +113,16 @@ class CachedLM:
 
     def _ask_once(self, request: Request, text: str) -> Exchange:
         """Send a question that is already on disk, so that a run which is killed meanwhile does not send it again."""
-        asked = self._exchange(
-            request, text, code=UNANSWERED, error="the command died while the question was under way"
+        asked = Exchange(
+            *self.position,
+            model=request.model,
+            seed=self._seed,
+            version=_versions(),
+            request=text,
+            digest=digest_of(text),
+            code=UNANSWERED,
+            error="the command died while the question was under way",
+            at=_now(),
         )
         self.transcript.add(asked)
         try:
@@ -147,26 +155,6 @@ class CachedLM:
             output_tokens=tokens[1],
             dollars=self._prices.dollars(request.model, *tokens) if answer else 0.0,
             latency_ms=(time.perf_counter() - began) * 1e3,
-            at=_now(),
-        )
-
-    def _exchange(self, request: Request, text: str, *, code: str, error: str) -> Exchange:
-        """A question with no answer yet."""
-        return Exchange(
-            *self.position,
-            model=request.model,
-            seed=self._seed,
-            version=_versions(),
-            request=text,
-            digest=digest_of(text),
-            reply=None,
-            finish=None,
-            code=code,
-            error=error,
-            input_tokens=None,
-            output_tokens=None,
-            dollars=0.0,
-            latency_ms=0.0,
             at=_now(),
         )
 

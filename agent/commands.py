@@ -56,16 +56,11 @@ class StudyModels:
 
         if not self.model:
             return None
-        limits = {"iterations": self.iterations, "candidates": self.candidates}
-        given: dict[str, Any] = {key: value for key, value in limits.items() if value is not None}
-        settings = Settings(
-            models=tuple(self.model),
-            api_base=self.api_base,
-            temperature=self.temperature,
-            max_dollars=self.max_dollars,
-            seed=seed,
-            **given,
-        )
+        typed = {
+            key: getattr(self, key) for key in ("api_base", "iterations", "candidates", "temperature", "max_dollars")
+        }
+        given: dict[str, Any] = {key: value for key, value in typed.items() if value is not None}
+        settings = Settings(models=tuple(self.model), seed=seed, **given)
         preflight(settings.models, self.api_base)
         return settings
 

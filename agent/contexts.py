@@ -1,4 +1,6 @@
-"""Text blocks of a prompt: the hardware (``aware``, ``unaware`` or ``overload``) and the languages of the answer.
+"""Text blocks of a prompt: the hardware (``aware``, ``unaware`` or ``overload``), the languages, and the kernel.
+
+Of the kernel itself it says source, tensors, small index tables, work and sharing.
 
 Source: the three arms of SwizzlePerf (arXiv 2508.20258, section 4): its own prompt, one without hardware and schedule,
 and one with an unfiltered dump of documentation of more than 10 000 tokens.
@@ -6,18 +8,22 @@ and one with an unfiltered dump of documentation of more than 10 000 tokens.
 
 from __future__ import annotations
 
+import ast
 import json
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from swizzle_sim.language.grid import Grid
 from swizzle_sim.language.rules import BINARY_OPS, COMPARE_OPS, MAX_LOOPS, PAIR_FUNCTION, RANGES
 from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.pricing.sharing import middle_of, sharing, sharing_words
 from swizzle_sim.workload.kernels import Kernel
+from swizzle_sim.workload.launch import Array
 from xcd_model import Gpu, gpu, gpu_names
-from xcd_model.errors import ModelError
+from xcd_model.errors import ModelError, SwizzleSimError
 from xcd_model.replay.traffic import COLUMNS
 from xcd_model.spec.caches import Cache
 
@@ -29,6 +35,8 @@ OVERLOAD_TOKENS = 10_000
 CALLS = ("cdiv(a, b), which rounds up", "min", "max", "abs", "tl.where(condition, a, b)", PAIR_FUNCTION)
 CHARS_PER_TOKEN = 4  # of English and figures; enough to size a document
 MAX_DOCS_BYTES = 4 << 20
+MOST_ITEMS = 1024  # of an index table that is shown
+MOST_RUNS = 64  # of equal items
 PARTITIONS = (
     "That L2 has two partitions of this size, each for half of the {unit}s, by groups of neighbours. Each partition is "
     "the point of coherence for half of the lines; where {unit}s of the other half read such a line, theirs holds a "
@@ -216,3 +224,77 @@ def grid_names(grid: Grid) -> dict[str, str]:
         if len(grid.launch) == 2:
             names["pid_m, pid_n"] = "the same as pid_x, pid_y"
     return names
+
+
+def source_of(kernel: Kernel) -> str:
+    """Triton source without docstrings and imports, which tell a model nothing of the addresses."""
+    text = kernel.triton_source
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return text
+    left_out: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom) and node in tree.body:
+            left_out |= set(range(node.lineno, node.end_lineno + 1 if node.end_lineno else node.lineno + 1))
+        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
+            said = node.body[0]
+            if len(node.body) > 1 and said.end_lineno is not None:
+                left_out |= set(range(said.lineno, said.end_lineno + 1))
+    kept = (line for number, line in enumerate(text.splitlines(), 1) if number not in left_out)
+    return "\n".join(kept).strip("\n") + "\n"
+
+
+def access_summary(scorer: Scorer, *, hardware: bool = True) -> dict[str, Any]:
+    """Grid, tensors, work and index tables; with the sharing that was counted where the kernel itself says nothing."""
+    kernel, trace = scorer.kernel, scorer.plan.trace
+    touches = np.zeros(len(trace.tensors), np.int64)
+    np.add.at(touches, trace.tensor[trace.template], trace.entries_per_template[trace.template])
+    tensors = {
+        t.name: {"bytes": t.size_bytes, "touches_per_line": round(float(n) / t.n_lines, 2)}
+        for t, n in zip(trace.tensors, touches, strict=True)
+    }
+    summary: dict[str, Any] = {"grid": str(kernel.grid), "tensors": tensors, "work": str(scorer.work)}
+    if kernel.programs:
+        takes = f"program p computes p, p + {kernel.programs}, ..."
+        if kernel.claims:
+            pools, local, steals = kernel.claims.pools, kernel.claims.local, kernel.claims.steals
+            takes = f"a free program p claims the next of ids p % {pools}, p % {pools} + {pools}, ... below {local}, "
+            takes += "or, once those are gone, " + "of the pools after its own in turn, then " * steals
+            takes += "the next of the other ids"
+        summary["persistent"] = f"{kernel.programs} programs; {takes}"
+    if tables := index_tables(kernel):
+        summary["index_tables"] = tables
+    if not kernel.sharing.strip():
+        middle = middle_of(kernel.grid)
+        shared = sharing(trace, middle)
+        gpu = scorer.gpu if hardware else None
+        summary["sharing"] = sharing_words(shared, kernel.grid, middle, gpu, kernel.programs)
+    return summary
+
+
+def index_tables(kernel: Kernel) -> dict[str, str]:
+    """Small integer tensors whose values decide addresses, such as a table of experts: runs of equal items."""
+    try:
+        arguments = kernel.launch.arguments if kernel.launch else {}
+    except SwizzleSimError:  # a recorded kernel whose file is gone
+        return {}
+    names = [
+        name
+        for name, one in arguments.items()
+        if isinstance(one, Array) and one.is_index and one.role == "in" and np.prod(one.shape) <= MOST_ITEMS
+    ]
+    if not names or kernel.launch is None:
+        return {}
+    values = kernel.launch.make_inputs(0)
+    runs = {name: _runs(np.asarray(values[name]).ravel()) for name in names if name in values}
+    return {name: text for name, text in runs.items() if text}
+
+
+def _runs(values: np.ndarray) -> str:
+    """Such as ``0 x 22, 1 x 20``; empty where there are too many runs to show."""
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(values)) + 1])
+    if starts.size > MOST_RUNS:
+        return ""
+    counts = np.diff([*starts.tolist(), values.size])
+    return ", ".join(f"{values[at]} x {n}" if n > 1 else str(values[at]) for at, n in zip(starts, counts, strict=True))

@@ -92,13 +92,7 @@ class Answer:
 
 
 class Endpoint:
-    """One model behind one server.
-
-    Parameters
-    ----------
-    timeout_s : float [s]
-        Between two bytes; with ``stream`` also for the whole answer.
-    """
+    """One model behind one server; ``timeout_s`` is between two bytes, of a ``stream`` also for the whole answer."""
 
     def __init__(self, model: str, api_base: str | None, *, timeout_s: float, stream: bool):
         self._dspy = load_dspy()

@@ -17,26 +17,26 @@ from pathlib import Path
 from typing import Any
 
 from swizzle_sim.pricing.scores import Score
-from swizzle_sim.search.bench import MemoScorer
+from swizzle_sim.search.bench import Bench, MemoScorer, scorer_like
 from swizzle_sim.search.candidates import Candidate
 from swizzle_sim.search.history import Attempt, History
 from swizzle_sim.search.judge import Judge
 from swizzle_sim.search.loop import Run, RunConfig, about_run, open_run, run
 from swizzle_sim.search.ranking import ranking_of
 from swizzle_sim.search.recorded import recorded_kernel
+from swizzle_sim.search.strategies.halving import landscape, search_on
+from swizzle_sim.search.templates import read_template
 from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Gpu
-from xcd_model.errors import ModelError
+from xcd_model.errors import LanguageError, ModelError, SearchError
 
-from .baselines import PLAN, Comparison, add_baselines
+from .baselines import PLAN, add_baselines
 from .budget import Bandit, Budget
 from .cached_lm import CachedLM, Client, Retry, candidate_text
 from .endpoint import FATAL, Endpoint, Failure
-from .prompts import Briefing, memory_program, propose_program
+from .prompts import Briefing, RemapWords, memory_program, propose_program
 from .providers import take_keys
-from .remap_price import RemapWords
 from .settings import Inputs, Settings, load_prices
-from .templates import Templates
 from .transcript import END, INPUTS, MEMORY, PROPOSE, STEP, Position, Transcript
 
 LLM = "llm:"  # before the model's name in ``Attempt.proposer``
@@ -199,8 +199,8 @@ class _Loop:
         spent = sum(a.verdict.get("stage_two", {}).get("replays", 0) for a in self.attempts) or judged
         if self.recorded is not None and (plan := self.recorded.noted(PLAN, max(1, spent))):
             self.transcript.note(PLAN, max(1, spent), plan)
-        compared = Comparison(max(1, spent), self.settings.seed, self.before, self.how.on_compared)
-        add_baselines(self.judge.scorer, self.history, self.ranking, self.transcript, compared)
+        options: dict[str, Any] = {"recorded": self.before, "on_count": self.how.on_compared}
+        add_baselines(self.judge, self.history, self.transcript, max(1, spent), self.settings.seed, **options)
 
     def _as_recorded(self, attempt: Attempt) -> Attempt:
         """Attempt with the time that it took in the run that is repeated."""
@@ -224,11 +224,9 @@ class _Loop:
         self.reason = f"iterations: {iterations}"
 
     @cached_property
-    def templates(self) -> Templates | None:
-        """Search of templates; None where the models write formulas."""
-        if not self.settings.stage_two:
-            return None
-        return Templates(self.judge.scorer, self.judge.objectives, self.settings.stage_two, self.settings.seed)
+    def _bench(self) -> Bench:
+        """A bench with a scorer of its own: the run's remembers its latest replay."""
+        return Bench(scorer_like(self.judge.scorer))
 
     def _stop(self, iteration: int) -> str:
         if self.recorded is not None or self.transcript.noted(STEP, iteration):
@@ -307,7 +305,7 @@ class _Loop:
         return self._analysed
 
     def _source(self, answer: Any) -> str:
-        return candidate_text(str(answer.template if self.templates else answer.swizzle))
+        return candidate_text(str(answer.template if self.settings.stage_two else answer.swizzle))
 
     def _candidate(self, model: str, source: str, question: Position) -> Candidate:
         """What a model answered; that of a template is searched for, unless it was before the run was stopped."""
@@ -315,9 +313,26 @@ class _Loop:
         if done < len(self.earlier):
             return Candidate(self.earlier[done].name, self.earlier[done].source, proposer)
         name = f"{model.rpartition('/')[2]} {question.iteration}.{question.candidate}"
-        if self.templates:
-            return self.templates.candidate(source, name, proposer)
-        return Candidate(name, source, proposer)
+        return self._searched(source, name, proposer) if self.settings.stage_two else Candidate(name, source, proposer)
+
+    def _searched(self, text: str, name: str, proposer: str) -> Candidate:
+        """Best candidate of a template, with what its parameters do as a note; or a refusal with the reason."""
+        try:
+            template = read_template(text)
+            found = search_on(
+                self._bench, [template], evaluations=self.settings.stage_two, seed=self.settings.seed,
+                objectives=self.judge.objectives,
+            )  # fmt: skip
+        except (LanguageError, SearchError) as error:
+            refusal = f"template-{error.code}", str(error)
+            return Candidate(name, text, proposer, {"template": text}, refusal=refusal)
+        words, tried = landscape(template, found.attempts), found.attempts[1:]
+        scored = sorted((a for a in tried if a.score is not None), key=lambda a: (a.verdict["costs"], a.number))
+        told: dict[str, Any] = {"stage_two": {"tried": len(tried), "replays": len(scored)}, "template": text}
+        if not scored:
+            return Candidate(name, text, proposer, told, refusal=("template-nothing", words))
+        told["parameters"] = scored[0].verdict["parameters"]
+        return Candidate(f"{name} {scored[0].name}".strip(), scored[0].source, proposer, told, note=words)
 
 
 def is_models(attempt: Attempt) -> bool:

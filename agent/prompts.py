@@ -9,26 +9,27 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.report.display.tiles import plane, tile_map
+from swizzle_sim.rewrite.price import price
 from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.ranking import Ranking, times_note
 from xcd_model import xcd_of
 from xcd_model.analysis.sampled_misses import misses_of_workgroups, sampled_touches
 from xcd_model.analysis.schedule import schedule_of
-from xcd_model.errors import ModelError
+from xcd_model.errors import CompileError, ModelError, SwizzleSimError
 
-from .access_summary import access_summary, source_of
 from .bottleneck import bottleneck_of, legend
-from .contexts import TEMPLATE_CARD, hardware_text, language_card
+from .contexts import TEMPLATE_CARD, access_summary, hardware_text, language_card, source_of
 from .providers import load_dspy
-from .remap_price import NOTE, REGISTERS
 from .settings import Settings
+from .transcript import Transcript
 
+NOTE, REGISTERS = "bottleneck", "registers"  # kind of note, and its key, that hold the words of `RemapWords`
 SHOWN_ATTEMPTS = 20  # of the history, the newest; the best is always among them
 SHOWN_OF_REPORT = (  # of an attempt: under 250 tokens with the swizzle
     "l2_hit_rate_pct",
@@ -43,16 +44,6 @@ SHOWN_OF_REPORT = (  # of an attempt: under 250 tokens with the swizzle
 _XCDS = re.compile(r", \d+ XCDs?(?=\))|\b(?:NUM_XCDS|num_xcds), ")  # in messages of the check and of the parser
 
 
-class Notes(Protocol):
-    """Store of JSON values by kind and number: the transcript of a run, or memory."""
-
-    def note(self, kind: str, number: int, value: Any) -> None:
-        """Store a value, unless there is one."""
-
-    def noted(self, kind: str, number: int = 0) -> Any:
-        """Return the stored value, or None."""
-
-
 class Briefing:
     """Builds the inputs of a prompt from the state of a run."""
 
@@ -60,7 +51,7 @@ class Briefing:
         self,
         scorer: Scorer,
         settings: Settings,
-        notes: Notes,
+        notes: Transcript,
         docs: str | None,
         ranking: Ranking | None = None,
         price_of: Callable[[Attempt], str] = lambda attempt: "",
@@ -176,6 +167,27 @@ class Briefing:
             entry["template"] = entry.pop("swizzle") if attempt.score is None else attempt.verdict["template"]
         report = self.report(attempt)
         return entry | {key: report[key] for key in SHOWN_OF_REPORT if key in report}
+
+
+class RemapWords:
+    """What each order takes in registers and workgroups a CU: compiled, or read from the run that is repeated."""
+
+    def __init__(self, scorer: Scorer, compiles: bool, recorded: Transcript | None):
+        self._scorer, self._compiles, self._recorded = scorer, compiles, recorded
+
+    def __call__(self, attempt: Attempt) -> str:
+        """Such as ``118 -> 140 registers, 2 -> 1 workgroups a CU``; empty where nothing was compiled."""
+        if self._recorded is not None:
+            return str((self._recorded.noted(NOTE, attempt.number) or {}).get(REGISTERS, ""))
+        if not self._compiles or attempt.number == 0:
+            return ""
+        try:
+            return str(price(self._scorer.kernel, attempt.swizzle, self._scorer.gpu))
+        except CompileError:  # no compiler, or not for this kernel: the next would fail as well
+            self._compiles = False
+        except SwizzleSimError:  # this order cannot be put into the kernel
+            pass
+        return ""
 
 
 def _shown(attempts: Sequence[Attempt], best: Attempt) -> list[Attempt]:

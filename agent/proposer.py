@@ -102,6 +102,7 @@ def summary(run: Run) -> Proposed:
         (f"search, {len(of[SEARCH])} evaluations", best[SEARCH]),
         (f"llm, {len(of[LLM])} evaluations", best[LLM]),
     )
+    over = {name: _compared(best[LLM], best[name]) for name in (FAMILIES, SEARCH)}
     dollars = [e.dollars for e in exchanges]
     cost = {
         "asks": len(exchanges),
@@ -117,10 +118,10 @@ def summary(run: Run) -> Proposed:
         "steps": steps,
         "cost": cost,
         "beside": {JSON_LABELS.get(label, label): _row(attempt) for label, attempt in beside},
-        "added_over_family_points": _points(best[LLM], best[FAMILIES]),
-        "added_over_search_points": _points(best[LLM], best[SEARCH]),
-        "time_over_family": _times(best[LLM], best[FAMILIES]),
-        "time_over_search": _times(best[LLM], best[SEARCH]),
+        "added_over_family_points": over[FAMILIES][0],
+        "added_over_search_points": over[SEARCH][0],
+        "time_over_family": over[FAMILIES][1],
+        "time_over_search": over[SEARCH][1],
     }
     return Proposed(run=run, beside=beside, lines=_lines(document, of[LLM]), document=document, again=summary)
 
@@ -133,17 +134,11 @@ def _row(attempt: Attempt | None) -> dict[str, Any] | None:
     }
 
 
-def _points(one: Attempt | None, other: Attempt | None) -> float | None:
+def _compared(one: Attempt | None, other: Attempt | None) -> tuple[float | None, float | None]:
+    """Points of hit rate above another, and predicted time over that of the other."""
     if one is None or other is None or one.score is None or other.score is None:
-        return None
-    return 100 * (one.score.l2_hit_rate - other.score.l2_hit_rate)
-
-
-def _times(one: Attempt | None, other: Attempt | None) -> float | None:
-    """Predicted time of one over that of the other."""
-    if one is None or other is None or one.score is None or other.score is None:
-        return None
-    return one.score.time_us / other.score.time_us
+        return None, None
+    return 100 * (one.score.l2_hit_rate - other.score.l2_hit_rate), one.score.time_us / other.score.time_us
 
 
 def _signed(points: float) -> str:

@@ -129,11 +129,6 @@ def load_dspy() -> ModuleType:
     return dspy
 
 
-def load_openai() -> ModuleType:
-    """The openai client; raises as `load_dspy`."""
-    return _load("openai")
-
-
 def _load(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
@@ -167,7 +162,7 @@ def check_model(model: str, api_base: str | None) -> Check:
     """Check one model."""
     try:
         load_dspy()
-        openai = load_openai()
+        openai = _load("openai")
         api_base = base_of(model, api_base)
         key = key_of(model, api_base)
     except ModelError as error:
@@ -189,7 +184,8 @@ def _answer(openai: Any, model: str, base: str, key: str) -> Check:
     except openai.OpenAIError as error:
         if getattr(error, "status_code", None) in NO_LIST:
             return Check(model, "unchecked", f"{base} has no model list; the first answer will tell")
-        message = f"{base}: no answer ({type(error).__name__}: {_first_line(error)}); is --api-base right, is it up?"
+        first = strike_keys(str(error).partition("\n")[0][:200])
+        message = f"{base}: no answer ({type(error).__name__}: {first}); is --api-base right, is it up?"
         return Check(model, "no-endpoint", f"{message} {WITHOUT}")
     except (ValueError, TypeError, AttributeError):  # such as a page of a proxy, in HTML
         return Check(model, "unchecked", f"{base} has no model list that can be read; the first answer will tell")
@@ -202,10 +198,6 @@ def _listed(model: str, base: str, names: list[str]) -> Check:
         return Check(model, "ok", f"{base} answers and has {wanted}")
     near = difflib.get_close_matches(wanted, known, n=3, cutoff=0.3) or sorted(known)[:3]
     return Check(model, "no-model", f"{base} has no model {wanted!r}; it has {', '.join(near)} ({len(known)} in all)")
-
-
-def _first_line(error: Exception) -> str:
-    return strike_keys(str(error).partition("\n")[0][:200])
 
 
 def preflight(models: tuple[str, ...], api_base: str | None) -> list[Check]:
@@ -222,7 +214,7 @@ def doctor() -> Iterator[tuple[str, str, str]]:
     """What `swizzle-sim doctor` says of the llm proposer: (name, ``ok``, ``missing`` or ``off``, what to do)."""
     try:
         dspy: Any = load_dspy()
-        openai: Any = load_openai()
+        openai: Any = _load("openai")
     except ModelError as error:
         yield "llm proposer", "off", str(error)
         return

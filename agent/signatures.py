@@ -33,7 +33,26 @@ class AnalyzeMemory(dspy.Signature):
     locality_analysis: str = dspy.OutputField(desc="at most 300 words")
 
 
-class ProposeSwizzle(dspy.Signature):
+class _Proposal(dspy.Signature):
+    """Fields of both proposals, which a template describes otherwise in part."""
+
+    original_kernel: str = dspy.InputField(desc="Triton source of the kernel, not yet swizzled")
+    bottleneck_report: dict[str, Any] = dspy.InputField(
+        desc="objective, best so far, simulated figures of the launch order"
+    )
+    memory_analysis: str = dspy.InputField(desc="how the kernel reuses memory")
+    hardware: str = dspy.InputField(desc="the GPU and how it schedules workgroups")
+    language: str = dspy.InputField(desc="the language in which a swizzle is written")
+    history: list[dict[str, Any]] = dspy.InputField(desc="earlier attempts with verdict and figures, oldest first")
+
+    reasoning: str = dspy.OutputField(desc="think step by step about where the misses come from")
+    critique: list[Shortcoming] = dspy.OutputField(
+        desc="one entry for each attempt of the history; [] if there is none"
+    )
+    rationale: str = dspy.OutputField(desc="why the new swizzle will do better, in two or three sentences")
+
+
+class ProposeSwizzle(_Proposal):
     """Find a remapping of workgroup ids (a swizzle) by which a GPU kernel does better in the objective of the report.
 
     The hardware starts workgroups in the order of their ids and decides where each runs; that cannot be changed. What
@@ -52,24 +71,10 @@ class ProposeSwizzle(dspy.Signature):
     with the one word done in place of the swizzle.
     """
 
-    original_kernel: str = dspy.InputField(desc="Triton source of the kernel, not yet swizzled")
-    bottleneck_report: dict[str, Any] = dspy.InputField(
-        desc="objective, best so far, simulated figures of the launch order"
-    )
-    memory_analysis: str = dspy.InputField(desc="how the kernel reuses memory")
-    hardware: str = dspy.InputField(desc="the GPU and how it schedules workgroups")
-    language: str = dspy.InputField(desc="the language in which a swizzle is written")
-    history: list[dict[str, Any]] = dspy.InputField(desc="earlier attempts with verdict and figures, oldest first")
-
-    reasoning: str = dspy.OutputField(desc="think step by step about where the misses come from")
-    critique: list[Shortcoming] = dspy.OutputField(
-        desc="one entry for each attempt of the history; [] if there is none"
-    )
-    rationale: str = dspy.OutputField(desc="why the new swizzle will do better, in two or three sentences")
     swizzle: str = dspy.OutputField(desc="the statements of the swizzle, with no fence and no comment around them")
 
 
-class ProposeTemplate(dspy.Signature):
+class ProposeTemplate(_Proposal):
     """Turn the best idea for a GPU kernel's order of workgroups into a template whose parameters are searched.
 
     The hardware starts workgroups in the order of their ids and decides where each runs; that cannot be changed. What
@@ -92,16 +97,8 @@ class ProposeTemplate(dspy.Signature):
     expect no better order than the best so far, answer with the one word done in place of the template.
     """
 
-    original_kernel: str = dspy.InputField(desc="Triton source of the kernel, not yet swizzled")
-    bottleneck_report: dict[str, Any] = dspy.InputField(
-        desc="objective, best so far, simulated figures of the launch order"
-    )
-    memory_analysis: str = dspy.InputField(desc="how the kernel reuses memory")
-    hardware: str = dspy.InputField(desc="the GPU and how it schedules workgroups")
     language: str = dspy.InputField(desc="the language in which a template is written")
     history: list[dict[str, Any]] = dspy.InputField(desc="earlier templates with verdict and landscape, oldest first")
-
-    reasoning: str = dspy.OutputField(desc="think step by step about where the misses come from")
     critique: list[Shortcoming] = dspy.OutputField(
         desc="one entry for each attempt of the history, about its parameters; [] if there is none"
     )
@@ -109,17 +106,8 @@ class ProposeTemplate(dspy.Signature):
     template: str = dspy.OutputField(desc="the template, with no fence and no comment around it")
 
 
-class ProposeTemplateSeeing(ProposeTemplate):  # noqa: D101 - the docstring is the prompt, and stays that of the parent
-    __doc__ = ProposeTemplate.__doc__
-
-    picture: dspy.Image = dspy.InputField(
-        desc="left: which XCD computes each tile; right: misses of each tile, dark is many; of the best attempt so far"
-    )
-
-
-class ProposeSwizzleSeeing(ProposeSwizzle):  # noqa: D101 - the docstring is the prompt, and stays that of the parent
-    __doc__ = ProposeSwizzle.__doc__
-
-    picture: dspy.Image = dspy.InputField(
-        desc="left: which XCD computes each tile; right: misses of each tile, dark is many; of the best attempt so far"
-    )
+PICTURE = dspy.InputField(
+    desc="left: which XCD computes each tile; right: misses of each tile, dark is many; of the best attempt so far"
+)
+ProposeSwizzleSeeing = ProposeSwizzle.append("picture", PICTURE, dspy.Image)
+ProposeTemplateSeeing = ProposeTemplate.append("picture", PICTURE, dspy.Image)

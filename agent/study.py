@@ -160,13 +160,7 @@ def run_study(study: Study, say: Callable[[str], None] = lambda line: None) -> d
         say(f"{run.folder.name}: {'recorded' if _finished(run.folder) else 'running'}")
         attempts = _attempts(study, run)
         rows += _size_rows(study, run, attempts) if study.which == "sizes" else [_row(run, attempts)]
-    found = {
-        "which": study.which,
-        "gpu": study.gpu.name,
-        "replay": study.replay,
-        "kind": "simulated",
-        "rows": rows,
-    }
+    found = {"which": study.which, "gpu": study.gpu.name, "replay": study.replay, "kind": "simulated", "rows": rows}
     (study.folder / f"study-{study.which}.json").write_text(json.dumps(found, indent=1, allow_nan=False) + "\n")
     return found
 
@@ -185,13 +179,8 @@ def _attempts(study: Study, run: StudyRun) -> list[Attempt]:
         inputs = study.inputs
         if inputs is not None and run.settings.context != "overload":
             inputs = replace(inputs, docs=None)
-        options = {
-            "inputs": inputs,
-            "replay": study.replay,
-            "resume": resume,
-            "objective": "l2_hit_rate",
-        }  # its figures
-        propose(run.kernel, study.gpu, run.folder, run.settings, **options)
+        options = {"inputs": inputs, "replay": study.replay, "resume": resume}
+        propose(run.kernel, study.gpu, run.folder, run.settings, **options, objective="l2_hit_rate")  # its figures
     with History(run.folder) as history:
         return [a for a in history if a.number == 0 or a.proposer.startswith(LLM)]
 

@@ -76,15 +76,15 @@ class Exchange:
     version: str
     request: str
     digest: str
-    reply: str | None
-    finish: str | None
-    code: str | None
-    error: str | None
-    input_tokens: int | None
-    output_tokens: int | None
-    dollars: float | None
-    latency_ms: float
-    at: str
+    reply: str | None = None
+    finish: str | None = None
+    code: str | None = None
+    error: str | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    dollars: float | None = 0.0
+    latency_ms: float = 0.0
+    at: str = ""
 
     @property
     def position(self) -> Position:
@@ -121,8 +121,8 @@ class Transcript:
 
     Parameters
     ----------
-    folder : Path
-        A run folder; the file is made where there is none.
+    folder : Path or None
+        A run folder; the file is made where there is none. None for exchanges in memory.
 
     Raises
     ------
@@ -130,8 +130,8 @@ class Transcript:
         If the file is damaged or of another format.
     """
 
-    def __init__(self, folder: Path):
-        self.path = Path(folder) / FILE
+    def __init__(self, folder: Path | None):
+        self.path = Path(":memory:") if folder is None else Path(folder) / FILE
         with self._guarded():
             self._db = sqlite3.connect(self.path, timeout=10, check_same_thread=False)
             self._db.execute("PRAGMA synchronous=FULL")

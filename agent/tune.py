@@ -184,8 +184,8 @@ class _Judge:
         launched = Attempt(
             number=0, name="identity", source=text, proposer="baseline", verdict={}, score=self._scorer.baseline
         )
-        briefing = Briefing(self._scorer, task.settings, _Notes(), None)
-        self.inputs = briefing.proposal([launched], NO_ANALYSIS)
+        with Transcript(None) as notes:
+            self.inputs = Briefing(self._scorer, task.settings, notes, None).proposal([launched], NO_ANALYSIS)
 
     def example(self, dspy: Any) -> Any:
         """Example for GEPA."""
@@ -202,16 +202,3 @@ class _Judge:
                 f"{100 * self._scorer.baseline.l2_hit_rate:.2f} %, bound {100 * score.bound_l2_hit_rate:.2f} %."
             )
         return reward_of(found, self._scorer), text
-
-
-class _Notes:
-    """Notes in memory, for a briefing outside a run."""
-
-    def __init__(self) -> None:
-        self._notes: dict[tuple[str, int], Any] = {}
-
-    def note(self, kind: str, number: int, value: Any) -> None:
-        self._notes.setdefault((kind, number), value)
-
-    def noted(self, kind: str, number: int = 0) -> Any:
-        return self._notes.get((kind, number))

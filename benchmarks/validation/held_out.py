@@ -30,8 +30,7 @@ from swizzle_sim.language import Swizzle, family
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.rewrite.price import score_as_compiled
 from swizzle_sim.search.history import Attempt
-from swizzle_sim.search.ranking.objectives import OBJECTIVES
-from swizzle_sim.search.ranking.ranking import Ranking
+from swizzle_sim.search.ranking import OBJECTIVES, Ranking
 from swizzle_sim.workload.kernels import Kernel, kernel
 from xcd_model import Gpu, gpu
 

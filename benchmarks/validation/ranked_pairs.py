@@ -4,7 +4,7 @@ Pairs of orders of one workload, permutations only: those that hardware measured
 many of them the timed replay puts the right way round; and the gap below which its sign is no better than a coin's. Of
 orders whose times are no further apart than that, also those that were measured over 1 % apart although one is
 predicted to read at least a tenth less from HBM, and how often that one was faster. Where that is a rule
-(`swizzle_sim.search.ranking.evidence.Evidence.ranks`), pairs of times are ranked as the tool ranks them, ties
+(`swizzle_sim.search.ranking.Evidence.ranks`), pairs of times are ranked as the tool ranks them, ties
 by reads.
 Rows of ``fidelity.csv``; the speedups of the paper's logs on the MI300X, whose orders are replayed (cached); and
 the launches drawn by a seed for an H200 and an H100, as they were predicted before they were counted.
@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 
-from swizzle_sim.search.ranking.evidence import FEWEST as FEWEST_PAIRS
-from swizzle_sim.search.ranking.evidence import RANKS, READS_APART, READS_LESS, steps_more
+from swizzle_sim.search.ranking import FEWEST as FEWEST_PAIRS
+from swizzle_sim.search.ranking import RANKS, READS_APART, READS_LESS, steps_more
 
 from . import held_out
 from .predict import predict_all
@@ -29,7 +29,7 @@ from .rows import DATA, paper_rows
 from .statistics import TOLD_APART
 
 ROOT = Path(__file__).resolve().parents[2]
-TABLE = ROOT / "swizzle_sim/search/ranking/ranked_pairs.toml"
+TABLE = ROOT / "swizzle_sim/search/ranked_pairs.toml"
 PAGE = "benchmarks/evidence/pages/fidelity.csv"
 OF = {"time_us": "time", "l2_hit_pct": "l2_hit_rate", "dram_read_bytes": "hbm_bytes"}  # quantity: objective
 APART = {True: math.log(TOLD_APART), False: 1.0}  # measured gap of a pair that is ranked; of a rate in points

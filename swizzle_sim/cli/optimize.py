@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swizzle_sim.base.interruption import go_on_with
-from swizzle_sim.cli.arguments import GpuName, Json, Launch, Sizes, grouped, known_kernels, offer, one_folder
+from swizzle_sim.cli.arguments import (
+    GpuName,
+    Json,
+    Launch,
+    Sizes,
+    grouped,
+    known_kernels,
+    offer,
+    one_folder,
+    parse_sizes,
+)
 from swizzle_sim.cli.proposer_options import LlmOptions, Proposer, RunOptions, SearchOptions, check_options
 from swizzle_sim.cli.run_end import End, print_end, print_run, print_run_json, print_table, slower_lines
 
@@ -61,9 +71,7 @@ def optimize(
         raise SizeError("name a kernel, such as gemm; `swizzle-sim kernels` lists them")
     launch = Launch(kernel or "", sizes, gpu)
     if run.resume is not None and repeat is None and search.tune is None:
-        from swizzle_sim.cli.resuming import as_before
-
-        launch, proposer, run, search = as_before(run.resume, launch, proposer, run, search)
+        launch, proposer, run, search = _as_before(run.resume, launch, proposer, run, search)
     if search.tune is not None:
         from swizzle_sim.cli.tuning import tune_kernel
 
@@ -89,6 +97,46 @@ def _run_to_repeat(replay: str | None) -> Path | None:
     if not os.path.isfile(os.path.join(replay, FILE)):
         raise RunError(f"{replay}: neither lockstep nor timed, nor a folder with a run; `swizzle-sim runs` lists runs")
     return Path(replay)
+
+
+def _as_before(
+    folder: Path, launch: Launch, proposer: str, run: RunOptions, search: SearchOptions
+) -> tuple[Launch, str, RunOptions, SearchOptions]:
+    """Arguments of a command that goes on with a run; those not typed are the run's own."""
+    from swizzle_sim.search.history import History
+    from xcd_model import gpu_names
+
+    with History(folder) as history:
+        about = history.about
+    kernel = launch.kernel or about["kernel_file"] or about["kernel"]
+    sizes = launch.sizes
+    if not kernel.endswith(".npz") and launch.kernel in ("", about["kernel"], about["kernel_file"]):
+        known = {**about["problem"], **(parse_sizes(sizes) if sizes else {})}
+        sizes = [f"{name}={value}" for name, value in known.items()]
+    if launch.gpu == Launch.gpu and about["gpu"] in gpu_names():
+        launch = replace(launch, gpu=about["gpu"])
+    if run.replay is None and "objectives" in about:
+        run = replace(run, replay=about["replay"])
+    run = replace(
+        run,
+        objective=run.objective or ",".join(about.get("objectives", ())) or None,
+        seed=run.seed or about["seed"],
+        jitter=run.jitter or about["jitter_ns"],
+    )
+    if proposer == "families":
+        proposer = _proposer_of(about)
+    if settings := about.get("search"):
+        sampler, evaluations = search.sampler or settings["sampler"], search.evaluations or settings["evaluations"]
+        search = replace(search, sampler=sampler, evaluations=evaluations) if proposer == "search" else search
+    elif "strategy" in about:
+        search = replace(search, evaluations=search.evaluations or about["evaluations"])
+    return replace(launch, kernel=kernel, sizes=sizes), proposer, run, search
+
+
+def _proposer_of(about: dict[str, Any]) -> str:
+    if "settings" in about:
+        return "two-stage" if about["settings"].get("stage_two") else "llm"
+    return about.get("strategy") or ("search" if "search" in about else "families")
 
 
 def next_folder(where: Path, stem: str) -> Path:

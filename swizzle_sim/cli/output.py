@@ -164,7 +164,7 @@ SCORE_COLUMNS = tuple(SCORE)
 
 def score_columns(gpu: str, replay: str) -> tuple[str, ...]:
     """Heads of `score_cells`, which say of a time where it does not rank orders."""
-    from swizzle_sim.search.ranking.evidence import times_rank
+    from swizzle_sim.search.ranking import times_rank
 
     if replay == "timed" and times_rank(gpu, replay):
         return SCORE_COLUMNS
@@ -174,7 +174,7 @@ def score_columns(gpu: str, replay: str) -> tuple[str, ...]:
 
 def simulated(gpu: str, replay: str) -> str:
     """Note under a table of scores: what kind of numbers these are, and what a time is worth."""
-    from swizzle_sim.search.ranking.evidence import times_note
+    from swizzle_sim.search.ranking import times_note
 
     return "\n".join([SIMULATED[replay], *([times_note(gpu, replay)] if replay == "timed" else []), BELIEVE])
 

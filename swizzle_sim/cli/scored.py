@@ -27,8 +27,7 @@ from swizzle_sim.search.advice import Advice, advise, advise_run, one_xcd
 from swizzle_sim.search.candidates import shortlist
 from swizzle_sim.search.draws import OverDraws, over_draws
 from swizzle_sim.search.history import Attempt
-from swizzle_sim.search.ranking import Ranking, default_objectives
-from swizzle_sim.search.ranking.evidence import times_note
+from swizzle_sim.search.ranking import Ranking, default_objectives, times_note
 from swizzle_sim.uncertainty import Span, Uncertainty, uncertainty
 from swizzle_sim.uncertainty.study import DRAWS
 from swizzle_sim.workload.price import RemapPrice

@@ -14,7 +14,7 @@ from swizzle_sim.cli.arguments import GpuName, Json, Replay, grouped, known_kern
 
 if TYPE_CHECKING:
     from swizzle_sim.base.progress import Progress
-    from swizzle_sim.search.suite.result import Suite
+    from swizzle_sim.search.suite.run import Suite
     from swizzle_sim.workload.kernels import Kernel
     from xcd_model import Gpu
 
@@ -78,8 +78,8 @@ def suite(
     from swizzle_sim.base.progress import Progress
     from swizzle_sim.cli.optimize import next_folder
     from swizzle_sim.cli.output import print_json
+    from swizzle_sim.search.jobs import FILE
     from swizzle_sim.search.suite import PAPER, score_suite
-    from swizzle_sim.search.suite.run import ABOUT
     from swizzle_sim.workload.kernels import kernel, kernel_names
     from xcd_model import gpu as load_gpu
     from xcd_model.errors import RunError
@@ -95,7 +95,7 @@ def suite(
     names = list(PAPER) if paper else list(dict.fromkeys(kernels or every))
     chosen = _compiled(names, device)
     folder = given or next_folder(Path(RUNS), f"suite-{'paper-' if paper else ''}{device.name}")
-    go_on_with(folder, ABOUT)
+    go_on_with(folder, FILE)
     with Progress("suite", "candidates") as progress:
         found = score_suite(
             chosen,
@@ -166,7 +166,8 @@ def _write(found: Suite, tables: Tables) -> None:
 def _print(found: Suite, written: list[Path]) -> None:
     from swizzle_sim.cli.output import console, table
     from swizzle_sim.language.lattice import unconditional
-    from swizzle_sim.search.suite.result import COLUMNS, cells, notes
+    from swizzle_sim.search.jobs import FILE
+    from swizzle_sim.search.suite.run import COLUMNS, cells, notes
 
     order = (0, 1, 9, 10, 11, 2, 3, 4, 5, 6, 7, 8)  # words first: a table's text columns stand on the left
     heads = [COLUMNS[i].replace(" [", "\n[") for i in order]
@@ -179,4 +180,4 @@ def _print(found: Suite, written: list[Path]) -> None:
         out.print(note, markup=False)
     for path in written:
         out.print(f"written: {path}", markup=False)
-    out.print(f"written: {found.folder}/ (one file a kernel, with the text of its best family)", markup=False)
+    out.print(f"written: {found.folder}/ ({FILE}; --resume prints it again)", markup=False)

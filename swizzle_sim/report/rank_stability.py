@@ -17,8 +17,7 @@ import numpy as np
 from swizzle_sim.base.atomic_write import write_whole
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.search.ranking import OBJECTIVES
-from swizzle_sim.search.ranking.ranking import DRAWS
+from swizzle_sim.search.ranking import DRAWS, OBJECTIVES
 from swizzle_sim.uncertainty.constants import Constant, counting_settings, drawn_constants, latin_hypercube_settings
 from swizzle_sim.uncertainty.perturbed_scorer import OnReplay, perturbed, replay_draws
 

@@ -19,8 +19,7 @@ from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.candidates import has_families
 from swizzle_sim.search.history import Attempt
-from swizzle_sim.search.ranking import READS_LESS, Evidence, Ranking, evidence_of
-from swizzle_sim.search.ranking.ranking import SLOWER, UNEVEN
+from swizzle_sim.search.ranking import READS_LESS, SLOWER, UNEVEN, Evidence, Ranking, evidence_of
 from xcd_model import Gpu, gpu_names
 
 BOUND = 0.9  # share of the time from which a busy resource bounds it

@@ -12,7 +12,7 @@ import shlex
 import shutil
 import sqlite3
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -234,12 +234,8 @@ class History:
     def find(self, candidate: object, number: int) -> None:
         """Attempts are known by their order, which the loop follows."""
 
-    def append(self, attempt: Attempt) -> None:
-        """Store an attempt; on disk when this returns."""
-        self.append_all([attempt])
-
-    def append_all(self, attempts: Iterable[Attempt]) -> None:
-        """Store several attempts, all or none of them; on disk when this returns."""
+    def append(self, *attempts: Attempt) -> None:
+        """Store attempts, all or none of them; on disk when this returns."""
         with self._guarded(), self._db:
             self._db.executemany("INSERT INTO attempt VALUES (?,?,?,?,?,?,?,?)", [_row_of(a) for a in attempts])
 

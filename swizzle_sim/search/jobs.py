@@ -36,7 +36,8 @@ class PointStore:
         self.folder = folder
         path = None if folder is None else Path(folder) / FILE
         if path is not None and path.exists() != resume:
-            why = "no sweep here" if resume else "a sweep is never overwritten: name another folder, or --resume it"
+            missing = f"no {FILE} here, so no run to go on with"
+            why = missing if resume else f"{FILE} there is never overwritten: name another folder, or --resume it"
             raise RunError(f"{folder}: {why}")
         try:
             if path is not None:
@@ -83,13 +84,7 @@ def run_points(
     timeout_s: float = SCHEDULER_TIMEOUT_S,
     on_point: OnPoint | None = None,
 ) -> list[dict[str, Any]]:
-    """Evaluate the points that a store lacks.
-
-    Parameters
-    ----------
-    timeout_s : float [s]
-        For the scheduler to answer.
-    """
+    """Rows of all points, those that a store lacks evaluated; the scheduler has ``timeout_s`` to answer."""
     if backend not in BACKENDS:
         raise UnknownName("backend", backend, BACKENDS)
     if (backend == "dask") != (scheduler is not None):

@@ -323,38 +323,6 @@ class Judge:
         return self._costs.get(self._repeats.get(attempt.number, attempt.number))
 
 
-class Judges:
-    """Judge of several kernels, such as one kernel in several configurations; ``of(candidate)`` is that of each."""
-
-    prunes, screens = False, ""
-    first: tuple[Candidate, ...] = ()
-
-    def __init__(self, of: Callable[[Candidate], Judge]):
-        self._of, self._by_number = of, dict[int, Judge]()
-        self.bench = Bench()
-        self.map: Callable[..., Iterable[Any]] = map
-
-    def look(self, candidate: Candidate, number: int) -> Look:
-        """As `Judge.look` of the candidate's kernel."""
-        self._by_number[number] = self._of(candidate)
-        return self._by_number[number].look(candidate, number)
-
-    def screen(self, looks: Sequence[Look]) -> None:
-        """Nothing: candidates of several kernels do not compare."""
-
-    def replay(self, look: Look) -> Attempt:
-        """As `Judge.replay`."""
-        return self._by_number[look.number].replay(look)
-
-    def worded(self, attempt: Attempt) -> Attempt:
-        """As `Judge.worded`."""
-        return self._by_number[attempt.number].worded(attempt)
-
-    def learn(self, attempt: Attempt) -> None:
-        """As `Judge.learn`."""
-        self._by_number[attempt.number].learn(attempt)
-
-
 def _attempt(look: Look) -> Attempt:
     assert look.attempt
     return look.attempt

@@ -23,7 +23,7 @@ from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.candidates import Candidate
 from swizzle_sim.search.history import Attempt, History, as_stored, storable
 from swizzle_sim.search.jobs import PointStore
-from swizzle_sim.search.judge import FULL_REPLAY, Judge, Judges, Look, as_candidate
+from swizzle_sim.search.judge import FULL_REPLAY, Judge, Look, as_candidate
 from swizzle_sim.search.ranking import Objective, Ranking, chosen_objectives, default_objectives, pareto_front
 from xcd_model import Gpu
 from xcd_model.cache.replacement import POLICY
@@ -32,6 +32,7 @@ from xcd_model.errors import RunError
 Asked = Candidate | str | Iterable[Candidate | str]
 Strategy = Generator[Any, Any, None]  # yields `Asked`, gets an attempt or a list of them
 OnAttempt = Callable[[Attempt, int, int], None]
+Judges = Callable[[Candidate], Judge]  # of several kernels, such as one kernel in several configurations
 COUNTED_AS = {FULL_REPLAY: "replay", "replay": "replay", "parse": "refused", "grid": "refused"}  # by stage, old and new
 
 
@@ -180,11 +181,8 @@ def run(
     with ThreadPoolExecutor(budget.threads) as pool:
         loop = _Loop(judge, history, budget, pool, proposer, on_attempt, amend)
         loop.know(mine)
-        judge.map = pool.map
         try:
-            for scorer in (*judge.bench.scorers, *(judge.bench.lockstep if judge.screens == "screen" else ())):
-                _ = scorer.baseline  # trace, bound and launch order before the threads need them
-            loop.try_all(judge.first)
+            loop.begin()
             asked = next(strategy)
             while not (loop.is_over or loop.is_late()):
                 one = isinstance(asked, Candidate | str) or not isinstance(asked, Iterable)
@@ -195,7 +193,8 @@ def run(
             pass
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
-            judge.map = map
+            if isinstance(judge, Judge):
+                judge.map = map
             strategy.close()
     return loop.made
 
@@ -228,25 +227,33 @@ class _Loop:
         self.timed_out = self.timed_out or (bool(self.made) and time.monotonic() > self.budget.end_s)
         return self.timed_out
 
+    def begin(self) -> None:
+        """Judge what the judge of one kernel has first."""
+        if isinstance(self.judge, Judge):
+            self.judge.map, bench = self.pool.map, self.judge.bench
+            for scorer in (*bench.scorers, *(bench.lockstep if self.judge.screens == "screen" else ())):
+                _ = scorer.baseline  # trace, bound and launch order before the threads need them
+            self.try_all(self.judge.first)
+
     def try_all(self, asked: Iterable[Candidate | str]) -> list[Attempt]:
         """Attempts of candidates, in their order; fewer where the run is over before."""
-        looked: Iterable[tuple[Look, Attempt | None]] = self._looked(asked)
-        if self.judge.prunes:  # by what was told before the batch, whatever the threads are at
-            looked = list(looked)
-            self.judge.screen([look for look, _ in looked])
-        waiting: deque[Attempt | Future[Attempt]] = deque()
+        looked: Iterable[tuple[Judge, Look, Attempt | None]] = self._looked(asked)
+        if isinstance(self.judge, Judge) and self.judge.prunes:
+            looked = list(looked)  # by what was told before the batch, whatever the threads are at
+            self.judge.screen([look for _, look, _ in looked])
+        waiting: deque[tuple[Judge, Attempt | Future[Attempt]]] = deque()
         first = len(self.made)
-        for look, known in looked:
-            waiting.append(known or self.pool.submit(self.judge.replay, look))
+        for judge, look, known in looked:
+            waiting.append((judge, known or self.pool.submit(judge.replay, look)))
             if len(waiting) > 2 * self.budget.threads:
-                self._store(waiting.popleft())
+                self._store(*waiting.popleft())
             if self.is_over:
                 return self.made[first:]
         while waiting and not self.is_over:
-            self._store(waiting.popleft())
+            self._store(*waiting.popleft())
         return self.made[first:]
 
-    def _looked(self, asked: Iterable[Candidate | str]) -> Iterator[tuple[Look, Attempt | None]]:
+    def _looked(self, asked: Iterable[Candidate | str]) -> Iterator[tuple[Judge, Look, Attempt | None]]:
         for place in asked:
             if self.is_late():
                 return
@@ -258,18 +265,19 @@ class _Loop:
                 now, was = (candidate.name, known.name) if candidate.name != known.name else (source, known.source)
                 why = f"it was {was.strip()}: a strategy must yield the same again, and draw from judge.scorer.seed"
                 raise RunError(f"{self.history.folder}: cannot resume: attempt {number} is not {now.strip()}, {why}")
-            look = self.judge.look(candidate, number)
+            judge = self.judge if isinstance(self.judge, Judge) else self.judge(candidate)
+            look = judge.look(candidate, number)
             look.screened = tuple(known.verdict.get("screened", ())) if known else ()
-            yield look, known or self.history.find(candidate, number)
+            yield judge, look, known or self.history.find(candidate, number)
 
-    def _store(self, found: Attempt | Future[Attempt]) -> None:
+    def _store(self, judge: Judge, found: Attempt | Future[Attempt]) -> None:
         """Store the next attempt, unless it is stored, and learn from it."""
-        attempt = found if isinstance(found, Attempt) else self.amend(self.judge.worded(found.result()))
+        attempt = found if isinstance(found, Attempt) else self.amend(judge.worded(found.result()))
         if attempt is not found:
             if isinstance(self.history, History):
                 attempt = as_stored(attempt)  # what a strategy is told is what it would be told after a stop
             self.history.append(attempt)
-        self.judge.learn(attempt)
+        judge.learn(attempt)
         self.made.append(attempt)
         self.on_attempt(attempt)
         self.is_over = self.is_over or self.budget.enough()
@@ -280,15 +288,15 @@ def one_after_another(candidates: Iterable[Candidate]) -> Strategy:
     yield candidates
 
 
-def counting(how: RunConfig, total: int, counts: Callable[[Attempt], bool]) -> Callable[[Attempt], None]:
-    """Callback of `run` that calls ``how.on_attempt(attempt, done, total)``, done being attempts that count."""
+def counting(on_attempt: OnAttempt | None, total: int, counts: Callable[[Attempt], bool]) -> Callable[[Attempt], None]:
+    """Callback of `run` that calls ``on_attempt(attempt, done, total)``, done being attempts that count."""
     done = 0
 
     def told(attempt: Attempt) -> None:
         nonlocal done
         done += counts(attempt)
-        if how.on_attempt:
-            how.on_attempt(attempt, done, total)
+        if on_attempt:
+            on_attempt(attempt, done, total)
 
     return told
 

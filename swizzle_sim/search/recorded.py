@@ -39,14 +39,10 @@ def _loaded_kernel(about: Mapping[str, Any]) -> Kernel:
     return found
 
 
-def recorded_scorer(about: Mapping[str, Any], known: Kernel | None = None) -> Scorer:
+def recorded_scorer(about: Mapping[str, Any]) -> Scorer:
     """Scorer that a run's candidates were scored with."""
-    device = Gpu.from_dict(about["gpu_description"])
     settings = {key: about[key] for key in ("replay", "seed", "jitter_ns")}
-    found = known or recorded_kernel(about)
-    if "resources" in about:  # as compiled where the run was made
-        found = replace(found, resources=Resources(**about["resources"]))
-    return Scorer(found, device, **settings)
+    return Scorer(recorded_kernel(about), Gpu.from_dict(about["gpu_description"]), **settings)
 
 
 def at_sizes(found: Kernel, sizes: Mapping[str, int], arch: str) -> Kernel:

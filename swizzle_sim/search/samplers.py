@@ -8,9 +8,9 @@ from __future__ import annotations
 import random
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
-from swizzle_sim.search.templates.space import Values
+from swizzle_sim.search.templates.space import Space, Values
 from swizzle_sim.search.templates.template import ParameterRange
 from xcd_model.errors import SearchError, UnknownName
 
@@ -21,30 +21,10 @@ NEIGHBOUR_EVERY = 2  # one suggestion in so many is a neighbour of the best
 LOG_FROM = 16  # a range whose high end is this many times its low end is sampled in log scale
 
 
-class Searchable(Protocol):
-    """A space of parameters: `TemplateSpace` of templates, `TileSpace` of tiles."""
-
-    @property
-    def ranges(self) -> Sequence[ParameterRange]:
-        """Values of each parameter."""
-
-    @property
-    def size(self) -> int:
-        """Combinations, without regard to constraints."""
-
-    @property
-    def start(self) -> Values:
-        """First combination to try."""
-
-    def allows(self, values: Values) -> bool:
-        """Whether a combination may be tried."""
-
-    def points(self) -> Iterator[Values]:
-        """All combinations that are allowed."""
-
-
 class Sampler:
     """Suggests values of one space; `tell` reports the costs of a handle, less is better, None without a score."""
+
+    whole = False  # whether all of the space is tried
 
     def suggest(self) -> tuple[Any, Values] | None:
         """A handle and values that are allowed; None if the space is exhausted."""
@@ -58,49 +38,38 @@ class Sampler:
         """Nothing is learnt, unless a sampler says so."""
 
 
-class Exhaustive(Sampler):
-    """Every combination, once."""
+class Listed(Sampler):
+    """Points in their order, each once: all of a space, or `random_points`."""
 
-    def __init__(self, space: Searchable):
-        self._points: Iterator[Values] = space.points()
-        self._taken: list[Values] = []
+    def __init__(self, points: Iterator[Values], *, whole: bool = False):
+        self._points, self.whole, self._taken = points, whole, list[Values]()
 
     def suggest(self) -> tuple[Any, Values] | None:
-        """Next combination."""
+        """Next point."""
         values = next((one for one in self._points if one not in self._taken), None)
         return None if values is None else (None, values)
 
     def take(self, values: Values) -> None:
-        """Pass over the combination when its turn comes."""
+        """Pass over the point when its turn comes."""
         self._taken.append(values)
 
 
-class Random(Sampler):
+def random_points(space: Space, seed: int) -> Iterator[Values]:
     """Independent draws, each combination once."""
-
-    def __init__(self, space: Searchable, seed: int):
-        self._space, self._draw = space, random.Random(seed)
-        self._seen: set[tuple[int, ...]] = set()
-
-    def suggest(self) -> tuple[Any, Values] | None:
-        """Draw until a combination is new and allowed."""
-        for _ in range(REFUSED_IN_A_ROW):
-            values = {one.name: self._draw.choice(one.values) for one in self._space.ranges}
-            key = tuple(values.values())
-            if key not in self._seen and self._space.allows(values):
-                self._seen.add(key)
-                return None, values
-        return None
-
-    def take(self, values: Values) -> None:
-        """Draw the combination no more."""
-        self._seen.add(tuple(values.values()))
+    draw, seen, refused = random.Random(seed), set[tuple[int, ...]](), 0
+    while refused < REFUSED_IN_A_ROW:
+        values = {one.name: draw.choice(one.values) for one in space.ranges}
+        refused += 1
+        if (key := tuple(values.values())) not in seen and space.allows(values):
+            seen.add(key)
+            refused = 0
+            yield values
 
 
 class Optuna(Sampler):
     """Optuna's TPE or CMA-ES; the start of the space first, and every other time a neighbour of the best."""
 
-    def __init__(self, space: Searchable, method: str, seed: int, n_objectives: int = 1):
+    def __init__(self, space: Space, method: str, seed: int, n_objectives: int = 1):
         import optuna
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -113,7 +82,7 @@ class Optuna(Sampler):
         )
         self._suggested: set[tuple[int, ...]] = set()
         self._values: dict[int, Values] = {}
-        self._draw = Random(space, seed)
+        self._drawn = random_points(space, seed)
         self._best: tuple[float, Values] | None = None
         self._patience = SAMPLED_IN_A_ROW
 
@@ -128,10 +97,9 @@ class Optuna(Sampler):
                 self._patience = min(SAMPLED_IN_A_ROW, self._patience + 1)
                 return found
         self._patience = max(1, self._patience // 2)
-        while (drawn := self._draw.suggest()) is not None:  # the sampler repeats itself: look elsewhere
-            if tuple(drawn[1].values()) not in self._suggested:
-                return self._trial(drawn[1])
-        return None
+        # the sampler repeats itself: look elsewhere
+        drawn = next((one for one in self._drawn if tuple(one.values()) not in self._suggested), None)
+        return None if drawn is None else self._trial(drawn)
 
     def take(self, values: Values) -> Any:
         """Trial of given values."""
@@ -202,12 +170,12 @@ def _coded(one: ParameterRange, value: int) -> int:
     return value if one.is_span else one.values.index(value)
 
 
-def make_sampler(space: Searchable, sampler: str, seed: int, *, n_objectives: int = 1, budget: int = 0) -> Sampler:
+def make_sampler(space: Space, sampler: str, seed: int, *, n_objectives: int = 1, budget: int = 0) -> Sampler:
     """Sampler by name, one of `SAMPLERS`; ``auto`` is exhaustive where ``budget`` covers the space, else TPE."""
     if sampler not in SAMPLERS:
         raise UnknownName("sampler", sampler, SAMPLERS)
     if sampler == "exhaustive" or not space.ranges or (sampler == "auto" and space.size <= budget):
-        return Exhaustive(space)
+        return Listed(space.points(), whole=True)
     if sampler == "random":
-        return Random(space, seed)
+        return Listed(random_points(space, seed))
     return Optuna(space, "tpe" if sampler == "auto" else sampler, seed, n_objectives)

@@ -6,8 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from swizzle_agent.access_summary import source_of
-from swizzle_agent.contexts import hardware_text, language_card
+from swizzle_agent.contexts import hardware_text, language_card, source_of
 from swizzle_agent.prompts import Briefing
 from swizzle_agent.settings import Settings
 from swizzle_sim.language import Grid, Swizzle

@@ -10,8 +10,7 @@ import pytest
 from swizzle_sim.capture.capture import capture_all
 from swizzle_sim.pricing.knobs import DEFAULT, Knobs, argument_names, emit_knobs, periods
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.search.strategies.loop_direction import settings_of, tune_loop
-from swizzle_sim.search.strategies.padding import Padding, paddings_of, tune_layout
+from swizzle_sim.search.strategies.settings import Padding, loops_of, paddings_of, tune
 from swizzle_sim.workload.kernels import kernel
 from swizzle_sim.workload.launch import Array
 from tests.capture.same_trace import assert_equal_traces, assert_same_trace, needs_triton
@@ -139,7 +138,7 @@ def test_a_padded_launch_is_captured_as_the_padded_trace():
 
 def test_what_a_launch_cannot_choose_is_named_with_the_reason():
     with pytest.raises(SearchError, match=r"x: no argument stride_x\.\.\. is its leading dimension 512"):
-        tune_layout(kernel("softmax", M=64, N=512), gpu("mi300x"))
+        tune("layout", kernel("softmax", M=64, N=512), gpu("mi300x"))
     odd = paddings_of(kernel("gemm", **{**SMALL, "N": 200}), gpu("mi300x"))[1]
     assert odd == dict.fromkeys("BC", "its rows of 400 B are no whole lines of 128 B")
     work = kernel("gemm", **SMALL)
@@ -152,7 +151,7 @@ def test_what_a_launch_cannot_choose_is_named_with_the_reason():
 
 
 def test_of_equals_the_launch_as_it_is_wins():
-    found = tune_layout(kernel("gemm", **SMALL), gpu("mi300x"), evaluations=10)
+    found = tune("layout", kernel("gemm", **SMALL), gpu("mi300x"), evaluations=10)
     ranked = found.ranked
     assert found.tried == 10 and ranked[0].what == Padding() and ranked[0].what.instruction.startswith("leave")
     assert all(one.timed for one in ranked) and sum(one.what == Padding() for one in ranked) == 1
@@ -180,7 +179,7 @@ def small_l2():
 
 def test_a_sawtooth_over_the_keys_is_found_where_they_do_not_fit():
     work, device = kernel("attention", S=2048, H=4, D=64, BLOCK_M=64), small_l2()
-    found = tune_loop(work, device, evaluations=12)
+    found = tune("loop", work, device, evaluations=12)
     best, launched = found.ranked[0], next(one for one in found.ranked if one.what == DEFAULT)
     assert best.what.period > 0
     for replay in ("lockstep", "timed"):
@@ -192,13 +191,13 @@ def test_a_sawtooth_over_the_keys_is_found_where_they_do_not_fit():
 
 
 def test_knobs_that_the_source_does_not_take_are_named():
-    settings, refused = settings_of(kernel("layer_norm"), gpu("mi300x"), 1)
+    settings, refused = loops_of(kernel("layer_norm"), gpu("mi300x"), 1)
     assert {one.period for one in settings} == {0} and "trips of a loop" in refused["direction"]
-    streamk, why = settings_of(kernel("gemm_streamk"), gpu("mi300x"), 1)
+    streamk, why = loops_of(kernel("gemm_streamk"), gpu("mi300x"), 1)
     assert DEFAULT in streamk and "direction" in why
     captured = dataclasses.replace(kernel("gemm"), make_launch=None)
     with pytest.raises(SearchError, match="has no Triton source"):
-        settings_of(captured, gpu("mi300x"), 1)
+        loops_of(captured, gpu("mi300x"), 1)
     assert str(Knobs(8, ("K",))) == "back every 8, K streamed" and str(DEFAULT) == "forward"
 
 

@@ -90,7 +90,7 @@ def test_a_stopped_sweep_goes_on(tmp_path):
     assert len(list(tmp_path.glob("ran-*"))) == 6  # nothing twice
     with pytest.raises(RunError, match="never overwritten"):
         PointStore(tmp_path / "sweep")
-    with pytest.raises(RunError, match="no sweep here"):
+    with pytest.raises(RunError, match="no run to go on with"):
         PointStore(tmp_path / "none", resume=True)
 
 

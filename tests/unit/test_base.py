@@ -167,7 +167,7 @@ def test_resumed(stored, again):
 @pytest.mark.parametrize(
     ("words", "runs", "file"),
     [
-        (("suite", "softmax"), "swizzle_sim.search.suite.score_suite", "suite.json"),
+        (("suite", "softmax"), "swizzle_sim.search.suite.score_suite", "sweep.sqlite"),
         (("sweep", "gemm", "--over", "K", "--values", "64,128"), "swizzle_sim.search.jobs.run_points", "sweep.sqlite"),
     ],
 )

@@ -16,14 +16,15 @@ from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.ranking import (
     OBJECTIVES,
     READS_LESS,
+    Evidence,
     Ranking,
     chosen_objectives,
     default_objectives,
     evidence_of,
     ranking_of,
+    reads_break_ties,
     times_note,
 )
-from swizzle_sim.search.ranking.evidence import Evidence, reads_break_ties
 from swizzle_sim.workload.price import CompiledKernel, RemapPrice
 from xcd_model import gpu
 from xcd_model.errors import SearchError, UnknownName
@@ -123,7 +124,7 @@ def test_what_choosing_by_it_loses_says_whether_a_figure_ranks():
 
 
 def test_a_tenth_less_read_from_hbm_breaks_a_tie_of_times_where_it_was_measured(monkeypatch):
-    monkeypatch.setattr("swizzle_sim.search.ranking.ranking.reads_break_ties", lambda gpu: gpu == "h200")
+    monkeypatch.setattr("swizzle_sim.search.ranking.reads_break_ties", lambda gpu: gpu == "h200")
     less, nearly, more = attempt(1, 100.2, read=850), attempt(2, 99.9, read=930), attempt(3, 99.8, read=1200)
     given = [attempt(0), less, nearly, more]
     assert BY_TIME.reads_decide and numbers(BY_TIME.groups(given)) == [[2, 1, 0, 3]]
@@ -256,7 +257,7 @@ def test_lost_occupancy_comes_first(nvidia):
 
 
 def test_a_tie_that_reads_less_is_to_be_measured_where_such_orders_were_faster(amd, nvidia, monkeypatch):
-    monkeypatch.setattr("swizzle_sim.search.ranking.ranking.reads_break_ties", lambda gpu: gpu == "h200")
+    monkeypatch.setattr("swizzle_sim.search.ranking.reads_break_ties", lambda gpu: gpu == "h200")
     found = advise_run(nvidia, BY_TIME, [attempt(0), attempt(1, 100.2, read=500)], "runs/x")
     assert (found.verdict, found.what) == ("try", "try a1, and measure") and "GB from HBM" in found.why
     assert [shlex.split(one)[1] for one in found.next] == ["score", "rewrite", "bundle"]

@@ -187,7 +187,7 @@ def test_of_many_attempts_the_best_and_the_first_are_listed(start, scorer):
     half, first = attempt(scorer, 1, "half", "pid = pid // 2\n"), attempt(scorer, 0, "identity", family("identity"))
     best = attempt(scorer, 399, "last and best", family("contiguous+group_m(size=4)"))
     many = [replace(half, number=n, name=f"half{n}") for n in range(1, 399)]
-    history.append_all([first, *many, best])
+    history.append(first, *many, best)
     text = write_report(history).read_text(encoding="utf-8")
     assert "300 of 400, the best among them" in text
     assert "half298<" in text and "half299<" not in text and text.count("last and best") > 1
@@ -245,7 +245,7 @@ def test_pages_of_long_runs_are_small(tmp_path, monkeypatch, sizes, number, char
         text = draw.bytes(chars // 2).hex()
         told_of = {"name": "<&>" * 50, "proposer": "llm:<&>", "source": f"# {text}\n{first.source}", "critique": text}
         long.append(replace(first, number=n, **told_of))
-    history.append_all([*long, best])
+    history.append(*long, best)
     assert 100_000 < write_report(history).stat().st_size < 3_000_000
 
 

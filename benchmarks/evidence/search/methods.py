@@ -15,7 +15,7 @@ from swizzle_sim.search.candidates import Candidate, family_candidates
 from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.judge import Judge
 from swizzle_sim.search.loop import Budget, InMemory, run
-from swizzle_sim.search.samplers import Random
+from swizzle_sim.search.samplers import random_points
 from swizzle_sim.search.strategies.halving import search_on
 from swizzle_sim.search.templates import TemplateSpace, family_templates
 from swizzle_sim.workload.kernels import Kernel
@@ -85,15 +85,16 @@ def parameters(work: Kernel, device: Gpu, evaluations: int, seed: int) -> list[S
         draw, arms = random.Random(seed), []
         for template in family_templates(work, device):
             try:
-                arms.append((template, Random(TemplateSpace(template, [work], device), draw.randrange(2**31))))
+                space = TemplateSpace(template, [work], device)
             except SearchError:
                 continue
+            arms.append((template, random_points(space, draw.randrange(2**31))))
         while arms:
-            template, sampler = arm = draw.choice(arms)
-            if (suggested := sampler.suggest()) is None:
+            template, points = arm = draw.choice(arms)
+            if (values := next(points, None)) is None:
                 arms.remove(arm)
             else:
-                yield template.source(suggested[1])
+                yield template.source(values)
 
     return _scored(work, device, sources, evaluations)
 

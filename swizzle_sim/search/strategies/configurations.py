@@ -16,7 +16,7 @@ from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.candidates import LAUNCH_ORDER, Candidate, distinct_shortlist
 from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.jobs import PointStore
-from swizzle_sim.search.judge import Judge, Judges
+from swizzle_sim.search.judge import Judge
 from swizzle_sim.search.loop import Budget, Points, run
 from swizzle_sim.search.ranking import default_objectives
 from swizzle_sim.search.strategies.halving import rounds_of
@@ -127,5 +127,5 @@ def tune(
             on_replay(sum(len(each.scores) for each in every), budget, one)
 
     history = Points(store, point_of, lambda one: {"score": one.score and one.score.as_dict()})
-    judge = Judges(lambda candidate: judges[candidate.told["place"]])
-    run(propose(), judge, history, Budget(threads=threads, end_s=end_s), on_attempt=told)
+    budgeted = Budget(threads=threads, end_s=end_s)
+    run(propose(), lambda candidate: judges[candidate.told["place"]], history, budgeted, on_attempt=told)

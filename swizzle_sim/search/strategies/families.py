@@ -12,8 +12,7 @@ from swizzle_sim.pricing.sharing import shared_lines
 from swizzle_sim.search.candidates import Candidate, distinct_shortlist, family_candidates, family_specs, shortlist
 from swizzle_sim.search.judge import Judge
 from swizzle_sim.search.loop import Run, RunConfig, about_run, counting, one_after_another, open_run, run
-from swizzle_sim.search.ranking import Objective, ranking_of
-from swizzle_sim.search.ranking.objectives import HIT_RATE
+from swizzle_sim.search.ranking import HIT_RATE, Objective, ranking_of
 from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Gpu
 
@@ -73,7 +72,7 @@ def optimize(
     with open_run(Path(folder), about, how.resume) as history:
         tried = list(_families(scorer, history.about.get("most_candidates")) if candidates is None else candidates)
         with history.running():
-            on_attempt = counting(how, 1 + len(tried), lambda attempt: True)
+            on_attempt = counting(how.on_attempt, 1 + len(tried), lambda attempt: True)
             judge, each = Judge(scorer, objectives), one_after_another(tried)
             run(each, judge, history, how.budget, on_attempt=on_attempt)
         return Run(history.folder, tuple(history), ranking_of(history.about))

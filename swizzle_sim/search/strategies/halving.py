@@ -20,11 +20,11 @@ from typing import Any
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.bench import Bench
 from swizzle_sim.search.candidates import Candidate
-from swizzle_sim.search.history import Attempt
+from swizzle_sim.search.history import Attempt, History
 from swizzle_sim.search.judge import Judge
 from swizzle_sim.search.loop import Budget, InMemory, OnAttempt, Run, RunConfig, about_run, counting, open_run, run
 from swizzle_sim.search.ranking import Objective, pareto_front
-from swizzle_sim.search.samplers import Exhaustive, Sampler, make_sampler
+from swizzle_sim.search.samplers import Sampler, make_sampler
 from swizzle_sim.search.templates import Template, TemplateSpace, family_templates, published_values
 from swizzle_sim.search.templates.space import Values
 from swizzle_sim.workload.kernels import Kernel
@@ -73,15 +73,12 @@ def search(kernels: Sequence[Kernel], gpu: Gpu, folder: str | Path, plan: Search
     how = RunConfig(**options)
     bench = Bench(*(Scorer(kernel, gpu, **how.of_scorer) for kernel in kernels))
     plan = replace(plan, objectives=plan.objectives or how.objectives_on(gpu))
-    arms = make_arms(kernels, gpu, plan, how.seed)
     settings = {**plan.as_dict(), "sizes": [dict(kernel.problem) for kernel in kernels[1:]]}
     about = {**about_run(bench.main, how.command, plan.objectives), "search": settings}
     judge = Judge(bench, plan.objectives, prunes=True)
+    strategy = Halving(judge, make_arms(kernels, gpu, plan, how.seed), plan.evaluations)
     with open_run(Path(folder), about, how.resume, ("search",)) as history, history.running():
-        halving = Halving(judge, arms, plan.evaluations)
-        told = counting(how, plan.evaluations, is_evaluation)
-        attempts = run(halving.propose(), judge, history, how.budget, on_attempt=told)
-        return Run(history.folder, tuple(attempts), judge.ranking)
+        return _halve(strategy, history, how.budget, how.on_attempt)
 
 
 def search_on(
@@ -99,10 +96,13 @@ def search_on(
     judge = Judge(bench, objectives, prunes=True)
     plan = SearchPlan(templates=tuple(templates), evaluations=evaluations, objectives=judge.objectives)
     arms = make_arms([scorer.kernel for scorer in bench.scorers], bench.main.gpu, plan, seed)
-    told = counting(RunConfig(on_attempt=on_attempt), evaluations, is_evaluation)
-    strategy = Halving(judge, arms, evaluations, enough).propose()
-    attempts = run(strategy, judge, InMemory(), Budget(threads=threads), on_attempt=told)
-    return Run(InMemory.folder, tuple(attempts), judge.ranking)
+    return _halve(Halving(judge, arms, evaluations, enough), InMemory(), Budget(threads=threads), on_attempt)
+
+
+def _halve(strategy: Halving, history: History | InMemory, budget: Budget, on_attempt: OnAttempt | None) -> Run:
+    told = counting(on_attempt, strategy.evaluations, is_evaluation)
+    attempts = run(strategy.propose(), strategy.judge, history, budget, on_attempt=told)
+    return Run(history.folder, tuple(attempts), strategy.judge.ranking)
 
 
 def is_evaluation(attempt: Attempt) -> bool:
@@ -143,7 +143,7 @@ class Suggestion:
     @property
     def candidate(self) -> Candidate:
         """Text of the template with these values; one of a space that is tried whole is dropped by no screen."""
-        template, whole = self.arm.space.template, isinstance(self.arm.sampler, Exhaustive)
+        template, whole = self.arm.space.template, self.arm.sampler.whole
         told = {"template": template.name, "parameters": dict(self.values)}
         return Candidate(template.title(self.values), template.source(self.values), PROPOSER, told, sure=whole)
 

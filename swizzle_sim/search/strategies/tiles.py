@@ -6,10 +6,8 @@ spill or do not fit a CU are pruned and counted.
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -20,10 +18,11 @@ from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.candidates import Candidate
 from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.jobs import PointStore
-from swizzle_sim.search.judge import Judge, Judges
+from swizzle_sim.search.judge import Judge
 from swizzle_sim.search.loop import Points, run
 from swizzle_sim.search.ranking import Objective
 from swizzle_sim.search.samplers import Sampler
+from swizzle_sim.search.templates.space import Space, Values
 from swizzle_sim.search.templates.template import ParameterRange
 from swizzle_sim.workload.kernels import Kernel, kernel
 from xcd_model import Gpu, Resources, workgroups_per_cu
@@ -37,7 +36,6 @@ FORMULA = (
     "estimated: two registers a lane for each fp32 accumulator of the tile, at least 64; in LDS the A and B tiles of "
     "one stage less than there are, at least one"
 )
-Values = dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ class Fit:
 
 
 @dataclass
-class TileSpace:
+class TileSpace(Space):
     """Launch configurations of a kernel."""
 
     base: Kernel  # of the registry, with BLOCK_M, BLOCK_N and BLOCK_K among its sizes
@@ -72,11 +70,6 @@ class TileSpace:
         return tuple(ParameterRange(name, values, str(values)) for name, values in (CHOICES | shape).items())
 
     @property
-    def size(self) -> int:
-        """Combinations, whether they fit or not."""
-        return math.prod(len(one.values) for one in self.ranges)
-
-    @property
     def start(self) -> Values:
         """The middle of all ranges if it fits, else smaller tiles."""
         middle = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "num_warps": 8, "num_stages": 2, "GROUP_M": 4}
@@ -86,13 +79,6 @@ class TileSpace:
             counted = ", ".join(f"{n} {why}" for why, n in self.pruned.items())
             raise SearchError(f"--tune tiles: no configuration of {self.base.name} fits: {counted}", code="tune")
         return found
-
-    def points(self) -> Iterator[Values]:
-        """Every combination that fits."""
-        names = [one.name for one in self.ranges]
-        for values in itertools.product(*(one.values for one in self.ranges)):
-            if self.allows(point := dict(zip(names, values, strict=True))):
-                yield point
 
     def allows(self, values: Values) -> bool:
         """Whether a configuration fits a CU and does not spill."""
@@ -183,7 +169,7 @@ def tune_tiles(
         about = {} if resources is None else {"vgprs": resources.vgprs, "lds_bytes": resources.lds_bytes}
         return {"score": attempt.score and attempt.score.as_dict(), "swizzle": attempt.name, **about}
 
-    run(propose(), Judges(judge_of), Points(store, point_of, row_of))
+    run(propose(), judge_of, Points(store, point_of, row_of))
     return sorted(rows, key=lambda row: objective.cost(Score.from_dict(row["score"])))
 
 

@@ -1,8 +1,7 @@
 """The suite as a whole: facts of each kernel, and launch order, best family and bound of every kernel in one table."""
 
 from swizzle_sim.search.suite.facts import Facts, facts_of
-from swizzle_sim.search.suite.result import Result, Suite, suite_csv, suite_markdown
-from swizzle_sim.search.suite.run import PAPER, score_suite
+from swizzle_sim.search.suite.run import PAPER, Result, Suite, score_suite, suite_csv, suite_markdown
 
 __all__ = [
     "PAPER",

@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import xcd_model
 from swizzle_sim.base.disk_cache import DiskCache, key_of
@@ -75,21 +74,12 @@ def _read(key: str) -> Facts | None:
         return None
 
 
-def _folders(function: Any) -> list[Path]:
-    """Folders of a function's source and of what it wraps, as a declaration's trace wraps the kernel's access model."""
-    found = []
-    while function is not None:
-        source = inspect.getsourcefile(function) if inspect.isfunction(function) else None
-        found += [Path(source).parent] if source else []
-        function = getattr(function, "__wrapped__", None)
-    return found
-
-
 def _key(kernel: Kernel, gpu: Gpu) -> str:
     """Digest of everything that the figures depend on; empty for a kernel that is not the suite's own."""
-    folders = _folders(kernel.build_trace) if kernel.name in kernel_names() else []
-    if not folders:
+    model = inspect.unwrap(kernel.build_trace)  # what a declaration's wraps
+    if kernel.name not in kernel_names() or not inspect.isfunction(model):
         return ""
+    folders = [Path(str(inspect.getsourcefile(one))).parent for one in (model, kernel_names)]
     about = (FORMAT, dict(kernel.problem), gpu.as_dict(), kernel.grid.launch, asdict(kernel.resources), kernel.programs)
     code = (*folders, Path(xcd_model.__file__).parent, Path(__file__).parent)
     return f"{kernel.name}-{key_of(about, code=code)}"

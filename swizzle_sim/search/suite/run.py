@@ -1,39 +1,91 @@
-"""`score_suite`: launch order, best family and bound of many kernels, stored one by one so that a run can go on."""
+"""`score_suite`: launch order, best family and bound of many kernels, stored one by one so that a run can go on.
+
+Their table has the same rows for the terminal, CSV and Markdown.
+"""
 
 from __future__ import annotations
 
-import json
+import csv
+import io
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from swizzle_sim.base.atomic_write import write_whole
 from swizzle_sim.base.release import version
+from swizzle_sim.language.lattice import unconditional
+from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.candidates import distinct_shortlist, family_specs
 from swizzle_sim.search.history import Attempt
+from swizzle_sim.search.jobs import PointStore
 from swizzle_sim.search.judge import Judge
 from swizzle_sim.search.loop import Budget, InMemory, one_after_another, run
-from swizzle_sim.search.ranking import Ranking
-from swizzle_sim.search.suite.result import Result, Suite
+from swizzle_sim.search.ranking import Ranking, default_objectives, times_note
 from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Gpu, workgroups_per_cu
-from xcd_model.cache.replacement import POLICY
-from xcd_model.errors import ReplayError, RunError
+from xcd_model.errors import ReplayError
 
 # In the order of the paper, arXiv 2508.20258, section 4; its GEMM is the Stream-K form.
 PAPER = (
     *("gemm_streamk", "fused_elementwise", "layer_norm", "softmax", "spmv", "transpose"),
     *("black_scholes", "fdtd_2d", "smith_waterman", "stencil_2d"),
 )
-ABOUT = "suite.json"  # of the run folder: the command's options
 LOOKUPS = 6e8  # spent on the candidates of one kernel, as `Scorer.lookups`: four seconds on two cores
 FEWEST = 6  # candidates, however much they cost
 
 OnKernel = Callable[[str, int, int, float], None]
+COLUMNS = (
+    *("kernel", "best family", "launch order [%]", "best [%]", "bound [%]", "gain [pt]", "launch order [µs]"),
+    *("best [µs]", "speedup", "valid where", "launch", "tried"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """What was found for one kernel."""
+
+    kernel: str
+    problem: Mapping[str, int]
+    grid: str
+    launches: int  # how often a run of the kernel launches it; `Score.launch` says which one was counted
+    baseline: Score  # of the launch order
+    # best family, its text, and where it is a bijection; the identity where no family beats the launch order
+    best_name: str
+    best_source: str
+    best_domain: str
+    best: Score
+    tried: int  # distinct permutations replayed, the launch order included
+    known: int  # combinations of families and parameters that there are for the kernel
+    seconds: float  # [s]: that the kernel took
+
+    @property
+    def at_bound(self) -> bool:
+        """Nothing can be better."""
+        return self.best.l2_hit_rate >= self.best.bound_l2_hit_rate  # in hits
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {**asdict(self), "baseline": self.baseline.as_dict(), "best": self.best.as_dict()}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Result:
+        """Inverse of `as_dict`."""
+        scores = {name: Score.from_dict(values[name]) for name in ("baseline", "best")}
+        return cls(**{**values, **scores})
+
+
+@dataclass(frozen=True, eq=False)
+class Suite:
+    """A finished run over kernels."""
+
+    folder: Path
+    gpu: str
+    replay: str
+    results: tuple[Result, ...]
 
 
 def score_suite(
@@ -50,32 +102,29 @@ def score_suite(
     """Score kernels one after the other: launch order, and families as far as the effort goes.
 
     ``effort`` multiplies `LOOKUPS`, so what is tried does not depend on the machine; with ``resume`` kernels that an
-    earlier call stored in the folder are not repeated. ``on_kernel(name, done, total, best_l2_hit_rate)`` is called as
-    candidates are scored.
+    earlier call scored alike into the folder are not repeated. ``on_kernel(name, done, total, best_l2_hit_rate)`` is
+    called as candidates are scored.
     """
     for kernel in kernels:
         try:
             workgroups_per_cu(kernel.resources, gpu)
         except ReplayError as error:
             raise ReplayError(f"{kernel.name}: {error}; leave it out") from None
-    where = Path(folder)
-    about = {
-        "gpu": gpu.name,
-        "gpu_description": gpu.as_dict(),
-        "replacement": POLICY,
-        "replay": replay,
-        "effort": effort,
-        "version": version(),
-    }
-    _open_folder(where, json.loads(json.dumps(about)), resume)
     results = []
-    for kernel in kernels:
-        found = _stored(where, kernel)
-        if found is None:
-            found = score_kernel(kernel, gpu, replay=replay, effort=effort, threads=threads, on_kernel=on_kernel)
-            _store(where / f"{kernel.name}.json", found.as_dict())
-        results.append(found)
-    return Suite(where, gpu.name, replay, tuple(results))
+    with PointStore(Path(folder), resume=resume) as store:
+        for kernel in kernels:
+            point: dict[str, Any] = {
+                "kernel": kernel.name,
+                "problem": dict(kernel.problem),
+                "resources": asdict(kernel.resources),
+            }
+            point |= {"gpu": gpu.as_dict(), "replay": replay, "effort": effort, "version": version()}
+            row = store.find(point)
+            if row is None:
+                found = score_kernel(kernel, gpu, replay=replay, effort=effort, threads=threads, on_kernel=on_kernel)
+                store.add(point, row := found.as_dict())
+            results.append(Result.from_dict(row))
+    return Suite(Path(folder), gpu.name, replay, tuple(results))
 
 
 def score_kernel(
@@ -134,50 +183,82 @@ def _cannot_be_beaten(ranking: Ranking, attempt: Attempt) -> bool:
     return ranking.main.name == "l2_hit_rate" and score is not None and score.l2_hit_rate >= score.bound_l2_hit_rate
 
 
-def _open_folder(folder: Path, about: dict[str, Any], resume: bool) -> None:
-    """Make the run folder, or check that it is a run of the same command."""
-    if not resume:
-        try:
-            folder.mkdir(parents=True)
-        except FileExistsError:
-            raise RunError(f"{folder} exists, and a run is never overwritten: name another, or --resume it") from None
-        except OSError as error:
-            raise RunError(f"{folder}: cannot make the run folder ({error.strerror})") from error
-        _store(folder / ABOUT, about)
-        return
-    was = _load(folder / ABOUT)
-    for key, value in about.items():
-        if was.get(key) != value:
-            raise RunError(f"{folder}: cannot resume: its {key} is {was.get(key)}, this command's is {value}")
+def cells(found: Result) -> list[str]:
+    """Row of `COLUMNS`."""
+    base, best = found.baseline, found.best
+    return [
+        found.kernel,
+        "none: launch order" if found.best_name == "identity" else found.best_name,
+        f"{100 * base.l2_hit_rate:.2f}",
+        f"{100 * best.l2_hit_rate:.2f}",
+        f"{100 * best.bound_l2_hit_rate:.2f}",
+        f"{100 * (best.l2_hit_rate - base.l2_hit_rate):+.2f}",
+        f"{base.time_us:.1f}",
+        f"{best.time_us:.1f}",
+        f"{best.speedup:.3f}",
+        found.best_domain,
+        launch_text(found),
+        f"{found.tried} of {found.known + 1}" if not found.at_bound else f"{found.tried}: at the bound",
+    ]
 
 
-def _stored(folder: Path, kernel: Kernel) -> Result | None:
-    """Result of a kernel that the run has finished."""
-    path = folder / f"{kernel.name}.json"
-    if not path.exists():
-        return None
-    try:
-        found = Result.from_dict(_load(path))
-    except (KeyError, TypeError) as error:
-        raise RunError(f"{path}: not the result of a kernel ({error}); delete it to score the kernel again") from error
-    if dict(found.problem) != dict(kernel.problem):
-        raise RunError(
-            f"{path}: cannot resume: its sizes are {dict(found.problem)}, this command's are {dict(kernel.problem)}"
+def launch_text(found: Result) -> str:
+    """Which launch was counted, and whether more would count the same."""
+    if found.launches == 1:
+        return "1"
+    return f"{found.best.launch} of {found.launches}, {'steady' if found.best.steady else 'not steady'}"
+
+
+def notes(suite: Suite) -> list[str]:
+    """What the columns mean."""
+    main = default_objectives(suite.gpu, suite.replay)[0]
+    lines = [
+        f"Simulated, {suite.replay} replay on {suite.gpu}; hit rates in requests, as TCC_HIT and TCC_MISS count.",
+        f"Best by {main.spoken}. {times_note(suite.gpu, suite.replay)}",
+        "tried: distinct permutations replayed, of all combinations of families and parameters (many give the same "
+        "permutation); a kernel is finished once a candidate reaches the bound, which no balanced bijection exceeds.",
+    ]
+    if any(found.launches > 1 for found in suite.results):
+        lines.append(
+            "launch: a kernel that is launched repeatedly is replayed with warm caches until a launch counts as "
+            "the one before it (steady); that launch is in the table."
         )
-    return found
+    return lines
 
 
-def _load(path: Path) -> dict[str, Any]:
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise RunError(f"{path}: cannot be read ({error.strerror}): there is no run to go on with") from error
-    except ValueError as error:
-        raise RunError(f"{path}: damaged ({error})") from error
-    if not isinstance(values, dict):
-        raise RunError(f"{path}: damaged (no JSON object)")
-    return values
+def suite_markdown(suite: Suite) -> str:
+    """Markdown table with its notes."""
+    rows = [cells(found) for found in suite.results]
+    for row in rows:
+        row[1] = row[1] if row[1].startswith("none") else f"`{row[1]}`"
+        row[9] = row[9] if unconditional(row[9]) else f"`{row[9]}`"
+    lines = [_markdown_row(COLUMNS), _markdown_row(["---", "---", *["---:"] * 7, "---", "---", "---:"])]
+    lines += [_markdown_row(row) for row in rows]
+    return "\n".join([*lines, "", *(f"- {note}" for note in notes(suite))]) + "\n"
 
 
-def _store(path: Path, values: Mapping[str, Any]) -> None:
-    write_whole(path, json.dumps(values, indent=1, allow_nan=False).encode())
+def _markdown_row(row: Sequence[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
+
+
+def suite_csv(suite: Suite) -> str:
+    """CSV with a header; rates are 0 to 1."""
+    stream = io.StringIO()
+    rows = [_csv_row(suite, found) for found in suite.results]
+    writer = csv.DictWriter(stream, list(rows[0]) if rows else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return stream.getvalue()
+
+
+def _csv_row(suite: Suite, found: Result) -> dict[str, Any]:
+    sizes = " ".join(f"{name}={value}" for name, value in found.problem.items())
+    row: dict[str, Any] = {"kernel": found.kernel, "sizes": sizes, "grid": found.grid}
+    row |= {"gpu": suite.gpu, "kind": "simulated", "replay": suite.replay}
+    base, best = found.baseline, found.best
+    row |= {"baseline_l2_hit_rate": base.l2_hit_rate, "best_family": found.best_name, "best_domain": found.best_domain}
+    row |= {"best_l2_hit_rate": best.l2_hit_rate, "bound_l2_hit_rate": best.bound_l2_hit_rate}
+    row |= {"baseline_time_us": base.time_us, "best_time_us": best.time_us, "speedup": best.speedup}
+    row |= {"baseline_hbm_bytes": base.hbm_bytes, "best_hbm_bytes": best.hbm_bytes}
+    row |= {"launches": found.launches, "launch": best.launch, "steady": best.steady}
+    return row | {"tried": found.tried, "known": found.known, "seconds": found.seconds}

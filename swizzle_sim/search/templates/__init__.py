@@ -1,8 +1,7 @@
 """Templates: swizzles of the closed language with declared parameters, their ranges and constraints."""
 
-from swizzle_sim.search.templates.read import load_templates, read_template, read_templates
 from swizzle_sim.search.templates.space import TemplateSpace, family_template, family_templates, published_values
-from swizzle_sim.search.templates.template import ParameterRange, Template, read_range
+from swizzle_sim.search.templates.template import ParameterRange, Template, load_templates, read_template
 
 __all__ = [
     "ParameterRange",
@@ -12,7 +11,5 @@ __all__ = [
     "family_templates",
     "load_templates",
     "published_values",
-    "read_range",
     "read_template",
-    "read_templates",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -40,7 +41,39 @@ _ROWS = {
 }
 
 
-class TemplateSpace:
+class Space:
+    """Combinations of parameters, some of which are allowed."""
+
+    @property
+    def ranges(self) -> Sequence[ParameterRange]:
+        """Values of each parameter."""
+        raise NotImplementedError
+
+    @property
+    def size(self) -> int:
+        """Combinations of values, before constraints."""
+        return math.prod(len(one.values) for one in self.ranges)
+
+    @property
+    def start(self) -> Values:
+        """First combination to try."""
+        raise NotImplementedError
+
+    def allows(self, values: Values) -> bool:
+        """Whether a combination may be tried."""
+        raise NotImplementedError
+
+    def points(self) -> Iterator[Values]:
+        """Every combination that is allowed, the last parameter fastest."""
+        return (values for values in self._all() if self.allows(values))
+
+    def _all(self) -> Iterator[Values]:
+        names = [one.name for one in self.ranges]
+        for values in itertools.product(*(one.values for one in self.ranges)):
+            yield dict(zip(names, values, strict=True))
+
+
+class TemplateSpace(Space):
     """A template at one kernel, or at several sizes of it, and a GPU."""
 
     def __init__(self, template: Template, kernels: Sequence[Kernel], gpu: Gpu):
@@ -61,29 +94,15 @@ class TemplateSpace:
         """Values of each parameter."""
         return self.template.ranges
 
-    @property
-    def size(self) -> int:
-        """Combinations of values, before constraints."""
-        return self.template.size
-
     @cached_property
     def start(self) -> Values:
         """Start of a search: the middle of each range, or the first combination that is allowed."""
         middle = {one.name: one.middle for one in self.template.ranges}
         return middle if self.allows(middle) else next(self._some())
 
-    def allows(self, values: Mapping[str, int]) -> bool:
+    def allows(self, values: Values) -> bool:
         """Whether all constraints hold."""
         return not any(self._refusals(values))
-
-    def points(self) -> Iterator[Values]:
-        """Every combination that is allowed, the last parameter fastest."""
-        return (values for values in self._all() if self.allows(values))
-
-    def _all(self) -> Iterator[Values]:
-        names = [one.name for one in self.template.ranges]
-        for values in itertools.product(*(one.values for one in self.template.ranges)):
-            yield dict(zip(names, values, strict=True))
 
     def _some(self) -> Iterator[Values]:
         if self.size <= ENUMERATED:

@@ -1,5 +1,9 @@
 """`Ranking`: the order of a run's attempts by its objectives, with ties and how they are broken.
 
+An `Objective` is the figure of a score that a run optimizes, chosen by name or by what ranks orders on the GPU.
+`Evidence` says how often a predicted figure ranked measured orders of a GPU correctly. Its table is data with its
+sources, ``ranked_pairs.toml``; `swizzle_benchmarks.validation.ranked_pairs` writes it from measured rows.
+
     conditions -> cost -> ties within the model's tolerance
                -> reads from HBM, launch order, balance, HBM bytes, predicted time, fewer registers, shorter text
 
@@ -12,23 +16,203 @@ that tie the one that moves a tenth fewer bytes to and from HBM, then the one pr
 
 from __future__ import annotations
 
+import importlib
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import math
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.search.history import Attempt
-from swizzle_sim.search.ranking.evidence import READS_APART, reads_break_ties, steps_more
-from swizzle_sim.search.ranking.objectives import HIT_RATE, OBJECTIVES, Objective, pareto_front
+from xcd_model.errors import SearchError, UnknownName
 
+tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+
+FEWEST = 30  # pairs, below which nothing is said to rank
+RANKS = 0.9  # share of them that must come the right way round
+READS_LESS = "reads_less_in_a_tie"  # its entry: pairs that times tie, right where what reads less from HBM was faster
+READS_APART = 1.1  # ratio of bytes read from HBM from which one order reads less
+ALIKE = 5e-4  # relative gap, or of a rate 0 to 1 its tenth: figures that print alike are ties everywhere
 DRAWS = "uncertainty.json"  # in the run folder: its finalists under other plausible constants
 EMPTY = 2.0  # makespan over ideal of the launch order from which most CUs are idle, and balance says nothing
 UNEVEN = 1.15  # makespan over ideal from which uneven work limits the time
 STEPS = (READS_APART, READS_APART, 1.01)  # ratios from which reads, bytes and times of orders that tie differ
 SLOWER = 5e-4  # speedup below 1 from which an order is said to be predicted slower
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What measured rows say of one objective on one GPU."""
+
+    gpu: str
+    objective: str
+    pairs: int = 0  # pairs of orders of one workload that were measured over 3 % (rates: one point) apart
+    # of these, how many the timed replay puts the right way round; of times as the tool ranks them, ties by reads
+    right: int = 0
+    # predicted gap up to which its sign was no better than a coin's; relative, of a rate 0 to 1
+    tells_apart: float = 0.0
+    source: str = ""  # of the measurements; empty where there are none
+    alone: int | None = None  # right by the figure alone, where another one breaks its ties
+    launches: int = 0  # whose orders were all measured
+    # measured time over that of each launch's best order, less 1, in the mean: of the order that is chosen, ties broken
+    # as the tool breaks them, and of the launch order
+    lost: float = 0.0
+    launched: float = 0.0
+
+    @property
+    def ranks(self) -> bool:
+        """Whether the figure may decide between orders: its pairs say so, or what is lost by choosing by it."""
+        gains = self.launches >= FEWEST and self.lost < self.launched
+        return self.pairs >= FEWEST and (self.right >= RANKS * self.pairs or gains)
+
+    def sentence(self) -> str:
+        """What the evidence is."""
+        if not self.pairs:
+            return f"no measured pair of orders on {self.gpu}"
+        return f"{self.right} of {self.pairs} measured pairs of orders come the right way round on {self.gpu}"
+
+
+@cache
+def _table() -> dict[str, dict[str, dict[str, Any]]]:
+    text = resources.files("swizzle_sim.search").joinpath("ranked_pairs.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+def times_note(gpu: str, replay: str) -> str:
+    """What a predicted time is worth on a GPU, for the foot of a table."""
+    found = evidence_of(gpu, "time")
+    if replay != "timed":
+        return "The times of the lockstep replay rank no orders: it screens, by hits."
+    if found.ranks and found.lost < found.launched:
+        lost, launched = (f"{100 * one:.1f} %" for one in (found.lost, found.launched))
+        loses = f"it loses {lost} of the best measured time of {found.launches} launches, the launch order {launched}"
+        return f"Time chooses orders here: {loses}; {found.sentence()}."
+    if found.ranks:
+        return f"Times rank orders: {found.sentence()}."
+    return f"Times do not rank orders here: {found.sentence()}."
+
+
+def times_rank(gpu: str, replay: str) -> bool:
+    """Whether the times of a replay may decide between orders of a GPU."""
+    return replay == "timed" and evidence_of(gpu, "time").ranks
+
+
+def reads_break_ties(gpu: str) -> bool:
+    """Whether of orders whose predicted times tie on a GPU the one that reads less from HBM was measured faster."""
+    return evidence_of(gpu, READS_LESS).ranks
+
+
+def steps_more(value: float, least: float, step: float) -> int:
+    """By how many steps, ratios such as `READS_APART`, a figure is above the least of those that tie."""
+    return int(math.log((value + 1) / (least + 1), step))
+
+
+def evidence_of(gpu: str, objective: str) -> Evidence:
+    """Evidence on an objective; of a GPU that nobody measured an empty one, with the widest tolerance of the others."""
+    known = _table().get(gpu, {}).get(objective)
+    if known is None:
+        widest = max((of[objective]["tells_apart"] for of in _table().values() if objective in of), default=0.0)
+        return Evidence(gpu, objective, tells_apart=widest)
+    return Evidence(gpu, objective, **known)
+
+
+@dataclass(frozen=True)
+class Objective:
+    """One figure of a score."""
+
+    name: str  # ``spoken`` is the name in a sentence
+    spoken: str
+    unit: str
+    of: Callable[[Score], float]  # ``of(score) -> float``
+    largest: bool = False  # whether more is better: of a rate, 0 to 1
+
+    def cost(self, score: Score) -> float:
+        """Minus a rate, or the logarithm of anything else: less is better; infinite where there is no such figure."""
+        value = self.of(score)
+        if self.largest:
+            return math.inf if math.isnan(value) else -value
+        return math.log(value) if value > 0 else math.inf
+
+    def gain(self, score: Score, baseline: Score) -> float:
+        """Gain over the launch order, comparable between sizes.
+
+        Of a rate the difference, of anything else the logarithm of the ratio.
+        """
+        mine, launch_order = self.cost(score), self.cost(baseline)
+        return launch_order - mine if math.isfinite(mine) and math.isfinite(launch_order) else -math.inf
+
+    def tolerance(self, gpu: str) -> float:
+        """Gap of two costs up to which the model does not tell them apart on a GPU."""
+        return max(evidence_of(gpu, self.name).tells_apart, ALIKE / 10 if self.largest else ALIKE)
+
+
+class BestSoFar:
+    """Best figure of the scores seen so far, for a line of progress."""
+
+    def __init__(self, objective: Objective):
+        self._objective = objective
+        self._best: Score | None = None
+
+    def __call__(self, score: Score | None) -> str:
+        """Take one more score, None of an attempt without; the best in words."""
+        cost = self._objective.cost
+        if score is not None and (self._best is None or cost(score) < cost(self._best)):
+            self._best = score
+        if self._best is None:
+            return ""
+        value, unit = self._objective.of(self._best), self._objective.unit
+        figure = f"{100 * value:.2f} %" if self._objective.largest else f"{value:.4g} {unit}"
+        return f"best {self._objective.spoken} {figure}"
+
+
+OBJECTIVES = {
+    one.name: one
+    for one in (
+        Objective("time", "predicted time", "us", lambda score: score.time_us),
+        Objective("l2_hit_rate", "L2 hit rate", "", lambda score: score.l2_hit_rate, largest=True),
+        Objective("hbm_bytes", "HBM bytes", "B", lambda score: score.hbm_bytes),
+        Objective("energy", "energy", "J", lambda score: score.energy_j),
+    )
+}
+TIME, HIT_RATE = OBJECTIVES["time"], OBJECTIVES["l2_hit_rate"]
+
+
+def read_objectives(text: str) -> tuple[Objective, ...]:
+    """Objectives by name, one or two separated by a comma."""
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in OBJECTIVES:
+            raise UnknownName("objective", name, OBJECTIVES)
+    if len(names) > 2 or len(set(names)) < len(names):
+        raise SearchError(f"objective {text!r}: one, or two different ones for a Pareto front", code="objective")
+    return tuple(OBJECTIVES[name] for name in names)
+
+
+def default_objectives(gpu: str, replay: str) -> tuple[Objective, ...]:
+    """Time where the timed replay's times rank orders of this GPU, else the L2 hit rate."""
+    return (TIME,) if times_rank(gpu, replay) else (HIT_RATE,)
+
+
+def chosen_objectives(text: str | None, gpu: str, replay: str) -> tuple[Objective, ...]:
+    """Objectives that were named, or else the default; raises as `read_objectives`."""
+    return read_objectives(text) if text else default_objectives(gpu, replay)
+
+
+def pareto_front(costs: Sequence[Sequence[float]]) -> list[int]:
+    """Indices of the points that no other dominates."""
+    front: list[int] = []
+    lowest: tuple[float, ...] | None = None
+    for i in sorted(range(len(costs)), key=lambda i: (*costs[i], i)):
+        # sorted by the first cost, so no earlier point is worse there
+        if all(map(math.isfinite, costs[i])) and (lowest is None or costs[i][-1] < lowest[-1]):
+            front.append(i)
+            lowest = tuple(costs[i])
+    return front
 
 
 @dataclass(frozen=True)
