@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 from swizzle_sim.cli.arguments import GpuName, Json, option
-from swizzle_sim.cli.output import line, print_json, table
+from swizzle_sim.cli.output import line, print_json, table, table_of
 from xcd_model.errors import HardwareError
 
 Out = Annotated[Path | None, option("--out", "-o", metavar="FILE.toml", help="Description to write.")]
@@ -60,12 +61,14 @@ def _print(
     def figure(value: Any) -> str:
         return "-" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
-    cells = [
-        (row["key"], figure(row["measured"]), figure(row["described"]), row["status"], _percent(row["percent"]))
-        for row in rows
-    ]
+    columns: dict[str, Callable[[dict[str, Any]], str]] = {
+        "measured": lambda row: figure(row["measured"]),
+        "described": lambda row: figure(row["described"]),
+        "status": lambda row: row["status"],
+        "off [%]": lambda row: "-" if row["percent"] is None else f"{row['percent']:+.1f}",
+    }
     note = f"measured on {name}; described: the GPU's description, with the status of that figure"
-    table("Constants", ("constant", "measured", "described", "status", "off [%]"), cells, note=note)
+    table_of("Constants", "constant", columns, [(row["key"], row) for row in rows], note=note)
     strides = [(f"{stride:,}", f"{n:,}") for stride, n in kept.items()]
     table("Lines that the L2 keeps", ("stride [B]", "lines"), strides, left=0, note="powers of two")
     agree = [(words, f"{n} of {len(kept)}") for words, n in functions.items()]
@@ -73,7 +76,3 @@ def _print(
     if in_turn is not None:
         words = "in turn" if in_turn else "in another order than in turn"
         line(f"workgroups come to XCDs {words}")
-
-
-def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{value:+.1f}"

@@ -57,48 +57,27 @@ def make_app(queue: LatestOnlyQueue, *, host: str, port: int, jobs: TimedJobs | 
 
 
 SET = {  # what one control sets of the others
-    "kernel": Output("kernel", "value"),
-    "sizes": Output("sizes", "children"),
-    "gpu": Output("gpu", "value"),
-    "text": Output("text", "value"),
-    "steps": Output("steps", "data"),
-    "at": Output({"slider": ALL}, "value"),
-    "last": Output({"slider": ALL}, "max"),
-    "notice": Output("notice", "children"),
-    "pins": Output("pins", "data"),
-    "xcd": Output("xcd", "data"),
-    "timed": Output("timed", "value"),
+    **{name: Output(name, "value") for name in ("kernel", "gpu", "text", "timed")},
+    **{name: Output(name, "children") for name in ("sizes", "notice")},
+    **{name: Output(name, "data") for name in ("steps", "pins", "xcd")},
+    **{name: Output({"slider": ALL}, of) for name, of in (("at", "value"), ("last", "max"))},
 }
 BUTTONS = ({"family": ALL}, "own", "write-out", "pin", {"unpin": ALL}, {"edit": ALL}, {"xcd": ALL})
 SHOWN = {  # what a candidate is shown as
-    "verdict": Output("verdict", "children"),
-    "maps": Output("maps", "children"),
-    "score": Output("score", "children"),
-    "note": Output("note", "children"),
+    **{name: Output(name, "children") for name in ("verdict", "maps", "score", "note", "command", "pinned")},
     "anyway": Output("anyway", "hidden"),
-    "command": Output("command", "children"),
     "query": Output("query", "data"),
     "summary": Output("kernel-says", "children"),
     "cards": Output({"family": ALL}, "className"),
     "status": Output("status", "children", allow_duplicate=True),
     "page": Output("page", "className"),
-    "pinned": Output("pinned", "children"),
 }
 CANDIDATE = {  # by what it is given
-    "text": Input("typed", "data"),
-    "kernel": Input("kernel", "value"),
-    "sizes": Input({"size": ALL}, "value"),
-    "names": State({"size": ALL}, "id"),
-    "chip": Input("gpu", "value"),
-    "at": Input({"slider": ALL}, "value"),
-    "steps": Input("steps", "data"),
-    "ready": Input("ready", "data"),
-    "anyway": Input("anyway", "n_clicks"),
-    "pins": Input("pins", "data"),
-    "xcd": Input("xcd", "data"),
-    "timed": Input("timed", "value"),
-    "families": State({"family": ALL}, "id"),
-    "tab": State("tab", "data"),
+    **{name: Input(name, "value") for name in ("kernel", "timed")},
+    **{name: Input(name, "data") for name in ("steps", "ready", "pins", "xcd")},
+    **{"text": Input("typed", "data"), "chip": Input("gpu", "value"), "anyway": Input("anyway", "n_clicks")},
+    **{"sizes": Input({"size": ALL}, "value"), "at": Input({"slider": ALL}, "value")},
+    **{"names": State({"size": ALL}, "id"), "families": State({"family": ALL}, "id"), "tab": State("tab", "data")},
 }
 
 

@@ -87,15 +87,10 @@ def table(result: Result, table_id: str) -> html.Table:
     """Table of figures, launch order and swizzle side by side; ``table_id`` names it on the page."""
     before, after = result.baseline, result.score
     tones = {1: "n better", -1: "n worse", 0: "n"}
-    rows = []
-    for name, one, other, (text, tone) in zip(
-        COLUMNS, cells(before), cells(after), changes(before, after), strict=True
-    ):
-        rows.append(_row(name, one, other, html.Td(text, className=tones[tone])))
-    for name, text_of in (
-        ("Speedup, predicted", lambda one: f"{one.speedup:.3f} ×"),
-        ("Limited mostly by", lambda one: one.limiter),
-    ):
+    both = zip(COLUMNS, cells(before), cells(after), changes(before, after), strict=True)
+    rows = [_row(name, one, other, html.Td(text, className=tones[tone])) for name, one, other, (text, tone) in both]
+    said = {"Speedup, predicted": lambda one: f"{one.speedup:.3f} ×", "Limited mostly by": lambda one: one.limiter}
+    for name, text_of in said.items():
         rows.append(_row(name, *(NONE if one is None else text_of(one) for one in (before, after)), html.Td("")))
     return _table(table_id, ("", "launch order", "this swizzle", "change"), rows)
 

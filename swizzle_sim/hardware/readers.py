@@ -33,14 +33,11 @@ _TRACE_FACTS = ("lds_block_size", "agent_id", "stream_id", *_REGISTERS, "scratch
 
 @dataclass(frozen=True)
 class Agent:
-    """One GPU as the runtime lists it.
-
-    ``xcds`` and ``compute_units`` are None where the file does not have them; caches are in no version of it.
-    """
+    """One GPU as the runtime lists it; caches are in no version of the file."""
 
     name: str
     product: str
-    xcds: int | None
+    xcds: int | None  # None, like the others, where the file does not have them
     compute_units: int | None
     wave_size: int | None
     clock_mhz: int | None

@@ -83,15 +83,7 @@ def predictor(where: Path, manifest: Mapping[str, Any]) -> Callable[[str | None]
 
 
 def _bundled_kernel(where: Path, manifest: Mapping[str, Any]) -> Kernel:
-    """Kernel of a bundle that belongs to no run here: the registry's if the bundle holds its source, else the bundle's.
-
-    Raises
-    ------
-    UnknownName
-        If the registry has no such kernel, and the bundle's source declares none.
-    CaptureError
-        If what it declares cannot be captured here.
-    """
+    """Kernel of a bundle of no run here: the registry's if the bundle holds its source, else the bundle's own."""
     name, problem = manifest["kernel"], manifest["problem"]
     source = where / ORIGINAL_SOURCE
     if name in kernel_names():

@@ -209,13 +209,7 @@ def _draw_ends(axes: Axes, before: Balance, after: Balance, unit: str) -> None:
 
 
 def capacity(curves: tuple[CapacityCurve, CapacityCurve], size_bytes: int, ways: int, *, wide: bool = True) -> Figure:
-    """L2 hit rate by the size of each XCD's L2.
-
-    Parameters
-    ----------
-    curves : (CapacityCurve, CapacityCurve)
-        In launch order and under the best swizzle, of the same sets.
-    """
+    """L2 hit rate by the size of each XCD's L2, in launch order and under the best swizzle, of the same sets."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     figure, axes = _one_plot(wide, 3.8, 3.2)

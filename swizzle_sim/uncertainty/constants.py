@@ -75,13 +75,7 @@ def _ranges() -> Mapping[str, Any]:
 
 
 def constants_of(gpu: Gpu, resources: Resources, *, jitter_ns: float = 0.0) -> list[Constant]:
-    """Constants of a GPU and a compiled kernel that have a plausible range.
-
-    Parameters
-    ----------
-    jitter_ns : float [ns]
-        In use.
-    """
+    """Constants of a GPU and a compiled kernel that have a plausible range."""
     run = {"instructions_in_flight": resources.instructions_in_flight, "jitter_ns": jitter_ns}
     found: dict[str, Constant] = {}
     for entry in _ranges()["range"]:

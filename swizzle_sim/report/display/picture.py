@@ -37,17 +37,10 @@ def png(figure: Figure, *, note: str = "simulated", dpi: int = 150, **options) -
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """A figure of matplotlib's object API, shown without pyplot and without a backend.
-
-    Parameters
-    ----------
-    figure : Figure
-    note : str
-        What kind of numbers these are, such as ``simulated, timed replay``; it stands at the foot.
-    """
+    """A figure of matplotlib's object API, shown without pyplot and without a backend."""
 
     figure: Figure
-    note: str = "simulated"
+    note: str = "simulated"  # at the foot: what kind of numbers these are, such as ``simulated, timed replay``
 
     @cached_property
     def data(self) -> bytes:
