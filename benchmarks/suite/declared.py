@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from swizzle_sim.language.grid import Grid
-from swizzle_sim.workload.kernels import Kernel
+from swizzle_sim.workload.kernels import Kernel, faults_of
 from swizzle_sim.workload.launch import ITEM_BYTES, Array, Launch
 from xcd_model import Resources, Trace, TraceBuilder
 from xcd_model.errors import SizeError
@@ -328,14 +328,15 @@ class Declared:
 
         @functools.wraps(self.access)  # so that who asks where a trace comes from is led to the kernel's file
         def build_trace(line_bytes: int) -> Trace:
-            grid = self.grid_at(s)
-            build = TraceBuilder(n_workgroups=grid.num_pids, line_bytes=line_bytes)
-            placed: list[PlacedArray] = [
-                build.place(name, shape=one.shape_at(s), item_bytes=ITEM_BYTES[one.dtype])
-                for name, one in self.tensors.items()
-            ]
-            self.access(s, build, pids(grid), *placed, **how)
-            return build.trace()
+            with faults_of(self.name, self.access.__module__):
+                grid = self.grid_at(s)
+                build = TraceBuilder(n_workgroups=grid.num_pids, line_bytes=line_bytes)
+                placed: list[PlacedArray] = [
+                    build.place(name, shape=one.shape_at(s), item_bytes=ITEM_BYTES[one.dtype])
+                    for name, one in self.tensors.items()
+                ]
+                self.access(s, build, pids(grid), *placed, **how)
+                return build.trace()
 
         return build_trace
 
@@ -352,10 +353,11 @@ class Declared:
     def outputs(self, s: Sizes, inputs: Mapping[str, np.ndarray], **how: Any) -> dict[str, np.ndarray]:
         """What the reference gives for them, in the outputs' types."""
         given = [inputs[name.lower()] for name, one in self.tensors.items() if one.is_input]
-        found = self.reference(s, *given, **how)
         out = {name.lower(): NUMPY[one.dtype] for name, one in self.tensors.items() if one.is_output}
-        several = found if isinstance(found, tuple) else (found,)
-        return {name: values.astype(out[name], copy=False) for name, values in zip(out, several, strict=True)}
+        with faults_of(self.name, self.reference.__module__):
+            found = self.reference(s, *given, **how)
+            several = found if isinstance(found, tuple) else (found,)
+            return {name: values.astype(out[name], copy=False) for name, values in zip(out, several, strict=True)}
 
     def launch(self, s: Sizes) -> Launch:
         """Launch of the Triton function."""

@@ -11,7 +11,7 @@ from swizzle_sim.base.atomic_write import write_whole
 from swizzle_sim.base.progress import Progress
 from swizzle_sim.cli.arguments import GpuName, Json, Launch, grouped, option
 from swizzle_sim.cli.output import console, line, pct, print_json, say, sizes_text, table, table_of
-from xcd_model.errors import ReplayError, RunError
+from xcd_model.errors import ReplayError, RunError, SwizzleSimError
 
 FIGURES = (
     *("workgroups_per_cu", "instructions", "line_touches", "distinct_lines", "ideal_reuse", "footprint_bytes"),
@@ -70,9 +70,17 @@ def kernels(gpu: GpuName = "mi300x", json: Json = False) -> None:
     from xcd_model import gpu as load_gpu
 
     device = load_gpu(gpu)
-    found = _all_facts([kernel(name) for name in kernel_names()], device)
+    whole: list[Kernel] = []
+    broken: dict[str, str] = {}
+    for name in kernel_names():
+        try:
+            whole.append(kernel(name))
+        except SwizzleSimError as error:
+            broken[name] = str(error)
+    found = _all_facts(whole, device, broken)
     if json:
-        print_json({"gpu": device.name, "kernels": [_entry(k, facts) for k, facts in found]})
+        listed = [_entry(k, facts) for k, facts in found]
+        print_json({"gpu": device.name, "kernels": listed} | ({"broken": broken} if broken else {}))
         return
     columns: dict[str, Callable[[Any], str]] = {
         "what": lambda one: one[0].summary,
@@ -86,12 +94,16 @@ def kernels(gpu: GpuName = "mi300x", json: Json = False) -> None:
         "touches a line: ideal reuse, in one cache of infinite size; "
         f"bound: no balanced bijection on {device.title} exceeds it"
     )
+    note += "".join(f"\nbroken: {name}: {why}" for name, why in broken.items())
     named = [(one[0].name, one) for one in found]
     table_of("Kernels at their default sizes", "name", columns, named, left=3, note=note)
 
 
-def _all_facts(found: list[Kernel], device: Gpu) -> list[tuple[Kernel, Facts | None]]:
-    """Facts of all kernels, None where one does not fit the GPU; with progress on stderr where they are not cached."""
+def _all_facts(found: list[Kernel], device: Gpu, broken: dict[str, str]) -> list[tuple[Kernel, Facts | None]]:
+    """Facts of all kernels, None where one does not fit the GPU; with progress on stderr where they are not cached.
+
+    One that cannot be traced joins the ``broken``, with the reason.
+    """
     from swizzle_sim.search.suite.facts import facts_of, is_known
 
     unknown = sum(k.runs_on(device) and not is_known(k, device) for k in found)
@@ -107,6 +119,8 @@ def _all_facts(found: list[Kernel], device: Gpu) -> list[tuple[Kernel, Facts | N
             except ReplayError as error:
                 progress.say(f"{k.name}: {error}")
                 listed.append((k, None))
+            except SwizzleSimError as error:
+                broken[k.name] = str(error)
     return listed
 
 

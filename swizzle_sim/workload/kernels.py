@@ -9,7 +9,9 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from importlib import metadata
@@ -18,7 +20,7 @@ from typing import Any
 from swizzle_sim.language.grid import Grid
 from swizzle_sim.workload.launch import Launch
 from xcd_model import Claims, Clusters, Gpu, Resources, Trace, Waits
-from xcd_model.errors import SizeError, UnknownName
+from xcd_model.errors import CaptureError, SizeError, SwizzleSimError, UnknownName
 
 GROUP = "swizzle_sim.kernels"
 DECLARING = (".py", ".json")  # endings of files that declare kernels: Python, and recordings
@@ -216,15 +218,39 @@ def kernel(name: str, **sizes: int) -> Kernel:
         If there is no such kernel, or the kernel has no such size; the message offers the nearest names.
     SizeError
         If the sizes make no sense for the kernel.
+    CaptureError
+        With code ``declaration`` if its declaration is at fault.
     """
     found = registered(GROUP)
     if name not in found:
         raise UnknownName("kernel", name, found)
-    make = found[name].load()
+    with faults_of(name, found[name].module):
+        make = found[name].load()
     known = inspect.signature(make).parameters
     for size in sizes:
         if size not in known:
             raise UnknownName(f"size of kernel {name}", size, known)
     switches = [p.name for p in known.values() if isinstance(p.default, bool)]
     check_sizes(name, {p.name: sizes.get(p.name, p.default) for p in known.values()}, switches)
-    return make(**sizes)
+    with faults_of(name, found[name].module):
+        return make(**sizes)
+
+
+@contextmanager
+def faults_of(name: str, module: str) -> Iterator[None]:
+    """Say in a line where a kernel's declaration is at fault; ``module`` has it."""
+    try:
+        yield
+    except (SwizzleSimError, MemoryError, RecursionError, OverflowError):
+        raise
+    except Exception as error:
+        words = f"{type(error).__name__}: {error}"
+        raise CaptureError(f"{_place_of(error, module)}: kernel {name}: {words}", code="declaration") from error
+
+
+def _place_of(error: Exception, module: str) -> str:
+    """``file:line`` of the innermost frame of an error in a module; the module where none is."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}:{error.lineno}"
+    frames = [(one.f_globals.get("__name__"), one.f_code, line) for one, line in traceback.walk_tb(error.__traceback__)]
+    return next((f"{code.co_filename}:{line}" for name, code, line in reversed(frames) if name == module), module)

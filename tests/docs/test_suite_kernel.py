@@ -2,6 +2,7 @@
 
 import importlib
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +51,35 @@ def test_commands_take_it(installed, monkeypatch, capsys, tmp_path):
     assert scored.code == 0 and scored.json["kernel"] == "bias_add"
     refused = run("score", "bias_add", "BLOCK_M=33")
     assert refused.code == 2 and "bias_add: BLOCK_M = 33: a power of two from 1 to 4096" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "told"),
+    [
+        ("s.M * s.N,", "s.M * s.Q,", r"bias_add\.py:\d+: kernel bias_add: AttributeError: Q is no size"),
+        ("pid[1] * s.BLOCK_N", "pid[2]", r"bias_add\.py:\d+: kernel bias_add: IndexError: tuple index out of range"),
+        ("in_flight=2,", "", r"bias_add\.py:\d+: kernel bias_add: TypeError: .*'in_flight'"),
+        ("import numpy as np", "import nump as np", r"bias_add\.py:1: kernel bias_add: ModuleNotFoundError: .*nump"),
+        ("name=", "name==", r"bias_add\.py:\d+: kernel bias_add: NameError"),
+        ("access=access,", "access=access", r"bias_add\.py:\d+: kernel bias_add: SyntaxError"),
+    ],
+)
+def test_a_fault_of_the_declaration_is_a_line_and_hides_no_other_kernel(
+    installed, monkeypatch, capsys, tmp_path, was, now, told
+):
+    text = (installed / "bias_add.py").read_text()
+    assert was in text
+    (tmp_path / "bias_add.py").write_text(text.replace(was, now))
+    shutil.copy(installed / "bias_add_triton.py", tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    sys.modules.pop("bias_add", None)
+    run = runner(monkeypatch, capsys, tmp_path)
+    shown = run("show", "bias_add", "M=100", "N=300")
+    assert shown.code == 2 and re.search(told, shown.err) and len(shown.err.splitlines()) == 1
+    monkeypatch.setattr("swizzle_sim.workload.kernels.kernel_names", lambda: ["bias_add", "softmax"])
+    listed = run("kernels", "--json").json
+    assert [one["name"] for one in listed["kernels"]] == ["softmax"] and re.search(told, listed["broken"]["bias_add"])
+    assert "broken: bias_add: " in run("kernels").out
 
 
 def test_its_reference_and_its_sizes_are_checked(installed):
