@@ -159,6 +159,15 @@ def nothing(_: Sizes) -> dict[str, Any]:
     return {}
 
 
+def _named_faults(method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def checked(self: Declared, *given: Any, **how: Any) -> Any:
+        with faults_of(self.name, self.access.__module__):
+            return method(self, *given, **how)
+
+    return checked
+
+
 @dataclass(frozen=True, kw_only=True)
 class Declared:
     """A kernel of the suite, or of your own; functions take the sizes, ``lambda s: s.M``."""
@@ -340,6 +349,7 @@ class Declared:
 
         return build_trace
 
+    @_named_faults
     def inputs(self, s: Sizes, seed: int) -> dict[str, np.ndarray]:
         """What the reference takes, by lower-case name; a given table is the same for every seed."""
         draw, found = np.random.default_rng(seed), {}
@@ -350,15 +360,16 @@ class Declared:
                 found[name.lower()] = one.draw(draw, one.shape_at(s)).astype(NUMPY[one.dtype], copy=False)
         return found
 
+    @_named_faults
     def outputs(self, s: Sizes, inputs: Mapping[str, np.ndarray], **how: Any) -> dict[str, np.ndarray]:
         """What the reference gives for them, in the outputs' types."""
         given = [inputs[name.lower()] for name, one in self.tensors.items() if one.is_input]
         out = {name.lower(): NUMPY[one.dtype] for name, one in self.tensors.items() if one.is_output}
-        with faults_of(self.name, self.reference.__module__):
-            found = self.reference(s, *given, **how)
-            several = found if isinstance(found, tuple) else (found,)
-            return {name: values.astype(out[name], copy=False) for name, values in zip(out, several, strict=True)}
+        found = self.reference(s, *given, **how)
+        several = found if isinstance(found, tuple) else (found,)
+        return {name: values.astype(out[name], copy=False) for name, values in zip(out, several, strict=True)}
 
+    @_named_faults
     def launch(self, s: Sizes) -> Launch:
         """Launch of the Triton function."""
         programs = self.more(s).get("programs")

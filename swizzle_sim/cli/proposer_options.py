@@ -257,7 +257,7 @@ def check_options(proposer: str, llm: Mapping[str, Any], search: Mapping[str, An
     """Refuse options that belong to another proposer."""
     from xcd_model.errors import RunError
 
-    own = proposer.rpartition(":")[0].endswith(".py")
+    own = proposer.endswith(".py") or proposer.rpartition(":")[0].endswith(".py")
     allowed: tuple[str, ...] = ("max_minutes",) if proposer == "families" or own else ()
     strange = [key for key in llm if key not in allowed]
     if (proposer in ("families", "search") or own) and strange:

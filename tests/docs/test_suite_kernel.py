@@ -1,5 +1,6 @@
 """Does the kernel that the how-to page adds do what the page says of it?"""
 
+import dataclasses
 import importlib
 import re
 import shutil
@@ -13,7 +14,7 @@ import pytest
 from swizzle_sim.workload.kernels import kernel
 from tests.capture.same_trace import assert_same_trace, needs_triton
 from tests.in_process import runner
-from xcd_model.errors import SizeError
+from xcd_model.errors import CaptureError, SizeError
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "suite-kernel.md"
 FILES = ("bias_add_triton.py", "bias_add.py", "pyproject.toml")
@@ -80,6 +81,16 @@ def test_a_fault_of_the_declaration_is_a_line_and_hides_no_other_kernel(
     listed = run("kernels", "--json").json
     assert [one["name"] for one in listed["kernels"]] == ["softmax"] and re.search(told, listed["broken"]["bias_add"])
     assert "broken: bias_add: " in run("kernels").out
+
+
+def test_a_fault_of_the_reference_or_the_arguments_is_a_line_too(installed):
+    from bias_add import bias_add
+
+    odd = dataclasses.replace(bias_add, reference=lambda s, x: x, arguments="M Q")()
+    with pytest.raises(CaptureError, match=r"kernel bias_add: TypeError: .* takes 2 positional"):
+        odd.reference(odd.make_inputs(0))
+    with pytest.raises(CaptureError, match="kernel bias_add: AttributeError: Q is no size"):
+        _ = odd.launch
 
 
 def test_its_reference_and_its_sizes_are_checked(installed):

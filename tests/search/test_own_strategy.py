@@ -100,7 +100,7 @@ def test_one_that_has_nothing_new_ends(typed, tmp_path, monkeypatch):
     ],
 )
 def test_a_file_alone_is_asked_for_its_function(typed, name, told):
-    answer = typed(*WORDS, "--proposer", name)
+    answer = typed(*WORDS, "--proposer", name, "--evaluations", "9")
     assert answer.code == 2 and told in answer.err
 
 
