@@ -229,11 +229,11 @@ class _File:
         body: list[ast.stmt] = []
         try:
             body = statements.function_body(block)
-            if plain:
-                body.append(statements.result(block))
         except Refused as refused:
             unmodelled = unmodelled or (refused.what, refused.line)
             body = Statements(self.calls, block, [*variables, *template], is_lenient=True).function_body(block)
+        if plain:  # of a function that is refused too: what it hands out tells that it is a remap
+            body.append(statements.result(block))
         body = _without_idle(body)
         parameters = [one for one in variables if one.name not in plain]
         handed = [one for one in variables if one.name in plain]

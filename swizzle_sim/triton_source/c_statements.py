@@ -213,6 +213,8 @@ class Statements:
         target, value = one.child_by_field_name("declarator"), one.child_by_field_name("value")
         if one.type != "init_declarator" or target is None or value is None:
             return self._lose_declarators(one, node)
+        if any(part.type == "identifier" and text_of(part) == text_of(target) for part in inside(value)):
+            return self._lose_declarators(one, node)  # a name is declared before its value is computed
         if value.type == "lambda_expression" and target.type == "identifier":
             return self._lambda(target, value, node)
         is_auto = text in ("auto", "decltype(auto)")
@@ -541,8 +543,9 @@ class Statements:
         """Names that a statement without a counterpart may change, unread, and whether it stores."""
         leaving = _leaving(node)
         if leaving is not None:
-            if self.is_lenient:
-                return []
+            if self.is_lenient:  # what stands inside it
+                return [stmt for one in node.named_children if one.type.endswith(("statement", "declaration"))
+                        for stmt in self.statement(one)]  # fmt: skip
             raise Refused(" ".join(text_of(leaving).split())[:60], leaving)
         lost: dict[Variable, Node] = {}
         found: list[ast.stmt] = []

@@ -16,9 +16,12 @@ from swizzle_sim.triton_source.source_file import SourceFile, literal_axis
 NO_TILE = "no_tile"  # 1 in a workgroup that stores nothing
 _GONE = "has_returned"
 _LOSSY = (ast.FloorDiv, ast.Mod, ast.RShift, ast.BitAnd, ast.BitOr)
+# What arrives of a source: all of it, or parts, each with its divisor where that is a number. A quotient and a
+# remainder of one divisor are all of it.
+_ALL = frozenset({("all", "")})
 _LOSSY_CALLS = ("min", "max", "minimum", "maximum", "where", "abs", "clamp", "cdiv")
 _STORES = ("store", "call", "scatter", "async_copy_local_to_global")
-Flow = dict[str, bool]  # source -> whether all of it arrives
+Flow = dict[str, frozenset[tuple[str, str]]]  # by source
 
 
 class Effects:
@@ -33,7 +36,6 @@ class Effects:
         self._flows: dict[int, Flow] = {}  # by the id of a statement that stores
         self._lines: dict[str, int] = {}
         self._bounds: dict[int, Flow] = {}  # what decides how often a loop runs
-        self._parts: dict[str, set[type]] = {}
         needed = slice_of(body, set(answers))[0]
         self._own_axes = {literal_axis(call) for stmt in needed for call in source.id_calls(stmt)}
         self._follow(body, {})
@@ -117,18 +119,18 @@ class Effects:
                     self._note_stores(stmt, known)
                     flow = self._flow(value, known)
                     for name in {name for target in targets for name in stored(target)}:
-                        known[name] = {name: True} if name in self.answers else self._axis(value) or flow
+                        known[name] = {name: _ALL} if name in self.answers else self._axis(value) or flow
                         self._lines[name] = stmt.lineno
                 case ast.AugAssign(ast.Name(name), op, value):
                     flow = self._flow(ast.BinOp(ast.Name(name, ast.Load()), op, value), known)
-                    known[name] = {name: True} if name in self.answers else flow
+                    known[name] = {name: _ALL} if name in self.answers else flow
                 case ast.If(_, then, other):
                     first, second = dict(known), dict(known)
                     self._follow(then, first)
                     self._follow(other, second)
                     for name in first.keys() | second.keys():
                         a, b = first.get(name, {}), second.get(name, {})
-                        known[name] = {one: a.get(one, True) and b.get(one, True) for one in a.keys() | b.keys()}
+                        known[name] = {one: _in_both(a.get(one, _ALL), b.get(one, _ALL)) for one in a.keys() | b.keys()}
                 case ast.For(target, over, inner):
                     self._bounds[id(stmt)] = self._flow(over, known)
                     known |= {name: self._flow(over, known) for name in stored(target)}
@@ -155,8 +157,7 @@ class Effects:
                 continue
             flow: Flow = {}
             for part in parts:
-                for one, is_whole in self._flow(part, known).items():
-                    flow[one] = flow.get(one, False) or is_whole
+                flow = _together(flow, self._flow(part, known))
             self._flows[id(stmt)] = self._flows.get(id(stmt), {}) | flow
 
     def _called(self, call: ast.Call) -> str:
@@ -181,10 +182,10 @@ class Effects:
             return {}
         name = f"program_id({literal_axis(value)})"
         self._lines[name] = getattr(value, "lineno", 1)
-        return {name: True}
+        return {name: _ALL}
 
     def _flow(self, node: ast.AST, known: Mapping[str, Flow]) -> Flow:
-        """Sources that a value holds, and whether all of each."""
+        """Sources that a value holds, and what of each."""
         if isinstance(node, ast.Name):
             return dict(known.get(node.id, {}))
         if axis := self._axis(node):
@@ -196,19 +197,39 @@ class Effects:
         lossy = isinstance(node, ast.Compare | ast.BoolOp) or name in _LOSSY_CALLS
         lossy = lossy or (isinstance(node, ast.BinOp) and isinstance(node.op, _LOSSY))
         for flow in below:
-            for one, is_whole in flow.items():
-                if lossy and is_whole and isinstance(node, ast.BinOp):
-                    self._parts.setdefault(one, set()).add(type(node.op))
-                found[one] = found.get(one, False) or (is_whole and not lossy)
+            found = _together(found, {one: _left(node, parts) for one, parts in flow.items()} if lossy else flow)
         return found
 
     def _lossy(self, flows: list[Flow]) -> int:
         """Line before which the tile was whole, where less than it arrives at every store; else 0."""
-        for one in dict.fromkeys(name for flow in flows for name in flow):
-            divided = {ast.FloorDiv, ast.Mod} <= self._parts.get(one, set())
-            if not divided and not any(flow.get(one, False) for flow in flows):
+        arrived: Flow = {}
+        for flow in flows:
+            arrived = _together(arrived, flow)
+        for one, parts in arrived.items():
+            if not _is_whole(parts):
                 return max([self._lines.get(one, 0), 1])
         return 0
+
+
+def _together(one: Flow, other: Flow) -> Flow:
+    return {name: one.get(name, frozenset()) | other.get(name, frozenset()) for name in {**one, **other}}
+
+
+def _in_both(one: frozenset[tuple[str, str]], other: frozenset[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+    return other if _is_whole(one) else one if _is_whole(other) else one & other
+
+
+def _is_whole(parts: frozenset[tuple[str, str]]) -> bool:
+    divided = {by for what, by in parts if what == "FloorDiv"} & {by for what, by in parts if what == "Mod"}
+    return bool(_ALL & parts or divided)
+
+
+def _left(node: ast.AST, parts: frozenset[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+    """What a lossy operation leaves of a source: of all of it a quotient or a remainder, else nothing."""
+    if not (_is_whole(parts) and isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv | ast.Mod)):
+        return frozenset()
+    by = ast.unparse(node.right) if isinstance(node.right, ast.Constant) else ""
+    return frozenset({(type(node.op).__name__, by)})
 
 
 def _masks(stmt: ast.stmt, body: list[ast.stmt]) -> list[ast.expr]:

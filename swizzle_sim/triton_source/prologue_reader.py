@@ -103,6 +103,12 @@ class PrologueReader:
         body = slice_of(as_one_number(body), wanted_last)[0] if len(answers) == 2 else body
         self._refuse_unread(body)
         axes = self._axes(body)
+        if axes == 3 and len(answers) == 2 and not tiles:
+            self.refuse(
+                self.function,
+                f"{' and '.join(spelled)} are two coordinates of a launch with three axes: say which names hold the "
+                "whole tile, as answer=, and what each counts up to, as tiles=",
+            )
         extents = tiles or self._extents(answers, spelled, axes, body)
         body = slice_of(body, set(answers))[0] if extents else body
         if tiles and len(tiles) != len(answers):

@@ -1,5 +1,7 @@
 """Is what `check` cannot read said by its line, with the comment that would help, and what is no remap left alone?"""
 
+import re
+
 import pytest
 
 from swizzle_sim.testing import BijectionError, assert_bijective
@@ -105,3 +107,61 @@ def test_a_name_of_the_directive_that_nothing_reads_is_an_error(written):
     assert "nonsense" in found.message
     with pytest.raises(BijectionError):
         assert_bijective("pid = pid // 2")
+
+
+SPLIT = "int w = bid % 8;\nint l = bid / 8;\nint x = w * (m * n / 8) + l;\n"
+TWO = "__device__ void place(int bid, int m, int n, int& row, int& col) {\n"
+ONE = "__device__ int place(int bid, int m, int n) {\n"
+KERNEL = (
+    "__global__ void gemm(float* c, int m, int n) {\nint tile_m, tile_n;\nplace(blockIdx.x, m, n, tile_m, tile_n);\n"
+    "c[tile_m * n + tile_n] = 1;\n}\n"
+)
+REFUSED = {
+    "return before it is handed out": (
+        f"{TWO}for (int k = 0; k < m; k++) {{ if (k > bid) return; }}\n{SPLIT}row = x / n;\ncol = x % n;\n}}\n",
+        "place returns from inside this statement",
+    ),
+    "kernel that calls it": (
+        f"{TWO}{SPLIT}switch (m) {{ case 0: return; }}\nrow = x / n;\ncol = x % n;\n}}\n{KERNEL}",
+        "whose line 5, 'return;', is not modelled",
+    ),
+    "returns in a switch": (
+        f"{ONE}{SPLIT}switch (m) {{\ncase 1: return x;\ndefault: return x;\n}}\n}}\n",
+        ":6:1: 'return x;' is not modelled",
+    ),
+    "jump": (
+        f"{ONE}{SPLIT}if (x > 3) goto end;\nx += 0;\nend: return x;\n}}\n",
+        ":5:1: 'goto end;' is not modelled",
+    ),
+    "jump before the tile": (
+        f"__global__ void gemm(float* c, int m, int n) {{\nint bid = blockIdx.x;\n{SPLIT}if (x > 3) goto end;\n"
+        "end: int pid_m = x / n;\nint pid_n = x % n;\nc[pid_m * n + pid_n] = 1;\n}\n",
+        ":6:1: 'goto end;' is not modelled",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED, ids=str)
+def test_a_remap_with_a_construct_that_is_not_modelled_is_not_dropped(tmp_path, name):
+    text, said = REFUSED[name]
+    path = tmp_path / "k.hip"
+    path.write_text(text, encoding="utf-8")
+    found = list(check_file(path))
+    assert [one.status for one in found] == ["skipped"] * len(re.findall("__(?:device|global)__", text))
+    assert any(said in one.message for one in found), found
+
+
+def test_two_coordinates_of_three_axes_are_skipped(written):
+    path = written(
+        """
+        @triton.jit
+        def add_heads(c, ROWS, WIDE, BLOCKS):
+            pid_m = tl.program_id(0)
+            head_block = tl.program_id(2)
+            head = head_block // BLOCKS
+            pid_n = head_block - head * BLOCKS
+            tl.store(c + (pid_m * ROWS + tl.program_id(1)) * WIDE + pid_n + head, 1)
+        """
+    )
+    (found,) = check_file(path)
+    assert found.status == "skipped" and "two coordinates of a launch with three axes" in found.message

@@ -56,6 +56,7 @@ WRONG_IN_C = {
     ),
     "digraph": function("rest = num_pids % EIGHT;", "#define EIGHT 8\n%:undef EIGHT\n%:define EIGHT 7\n"),
     "address in a record": function("auto held = std::ref(rest);\nheld.get() = 0;"),
+    "name in its own value": function("rest = 0;\n{ int q = num_pids % 8 + q - q; rest += q; }"),
     "attribute": function('__attribute__((mode(QI))) int small = pid;\nrest += small - pid;'),
 }  # fmt: skip
 KERNEL = (
@@ -206,3 +207,16 @@ def test_a_verdict_names_its_launches_and_what_it_supposes(tmp_path):
         text.write_text(said, encoding="utf-8")
         (found,) = check_file(text)
         assert f"proved: every launch {of}, up to" in found.message
+
+
+@pytest.mark.parametrize(("at", "is_whole"), [
+    ("pid_m / 2 * 2", False), ("pid_m / 2 + pid_m % 3", False), ("pid_m / 2 * 2 + pid_m % 2", True), ("pid_m", True),
+])  # fmt: skip
+def test_a_quotient_and_a_remainder_of_one_divisor_are_the_tile(tmp_path, at, is_whole):
+    path = tmp_path / "k.hip"
+    path.write_text(
+        f"{C}__global__ void gemm(float* c, int num_pid_m, int num_pid_n) {{\nconst int id = blockIdx.x;\n"
+        "int pid_m = id % num_pid_m, pid_n = id / num_pid_m;\nif (pid_m % 3 == 8u) return;\n"
+        f"const int row = {at};\nc[row * num_pid_n + pid_n] += 1;\n}}\n", encoding="utf-8")  # fmt: skip
+    (found,) = check_file(path, function="gemm")
+    assert ("as distinct as the tile" not in found.message) == is_whole, found.message
