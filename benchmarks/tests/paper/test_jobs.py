@@ -9,6 +9,8 @@ from swizzle_benchmarks.evidence.paper import jobs, work
 from swizzle_benchmarks.evidence.paper.jobs import Job, run_jobs
 from swizzle_benchmarks.evidence.paper.searches import arms_job
 from swizzle_benchmarks.evidence.paper.settings import Settings
+from swizzle_sim.search.history import History
+from swizzle_sim.search.judge import Judge
 from xcd_model import gpu
 
 CALLS = []
@@ -82,21 +84,24 @@ def test_the_key_follows_sizes_constants_and_code_and_nothing_else(monkeypatch):
     assert about.key != before
 
 
-def test_a_search_that_was_stopped_ends_as_it_would_have_ended(tmp_path):
+def test_a_search_that_was_stopped_ends_as_it_would_have_ended(tmp_path, monkeypatch):
     about = json.loads(json.dumps(arms_job(Settings(quick=True), "spmv").about))
+    replay, replayed = Judge.replay, []
+    monkeypatch.setattr(Judge, "replay", lambda self, look: replayed.append(look.candidate) or replay(self, look))
     whole = work.find(about, tmp_path / "whole", lambda words: None)
-    said = []
+    in_all = len(replayed)
 
     def stop(words):
-        said.append(words)
         if words == "families: 2 of 3":
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         work.find(about, tmp_path / "stopped", stop)
-    first, said[:] = list(said), []
-    assert work.find(about, tmp_path / "stopped", said.append) == whole
-    assert "families: 1 of 3" in first and "families: 1 of 3" not in said
+    with History(tmp_path / "stopped" / "families") as history:
+        stored = len(list(history))
+    replayed.clear()
+    assert work.find(about, tmp_path / "stopped", lambda words: None) == whole
+    assert stored and len(replayed) == in_all - stored
     assert whole["families"]["score"]["l2_hit_rate"] == max(
         [whole["launched"]["l2_hit_rate"], *whole["families"]["rates"]]
     )
