@@ -8,6 +8,7 @@ import site
 import sys
 import sysconfig
 import traceback
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +37,15 @@ def load_file(path: Path) -> Any:
     name = f"{LOADED}{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
     if name in sys.modules:
         return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec and spec.loader
+    loader = SourceFileLoader(name, str(path))
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
+    assert spec
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     if sys.path[:1] != [str(path.parent)]:
         sys.path.insert(0, str(path.parent))
     try:
-        spec.loader.exec_module(module)
+        # not by `exec_module`: it takes kept bytecode for a file that was changed within a second to the same length
+        exec(loader.source_to_code(loader.get_data(str(path)), str(path)), module.__dict__)
     except (Exception, SystemExit) as error:
         remedy = ""
         if isinstance(error, ModuleNotFoundError):

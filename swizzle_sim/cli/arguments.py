@@ -280,9 +280,10 @@ def one_folder(out: Path | None, resume: Path | None, what: str = "run") -> Path
 def load_swizzle(where: str) -> Swizzle:
     """Swizzle from stdin (``-``), or as `Swizzle.read` finds it."""
     from swizzle_sim.language import Swizzle
+    from swizzle_sim.language.rules import MAX_TEXT_BYTES
 
     if where == "-":
-        return Swizzle.parse(sys.stdin.read(), name="stdin", filename="<stdin>")
+        return Swizzle.parse(sys.stdin.read(MAX_TEXT_BYTES + 1), name="stdin", filename="<stdin>")
     if not where.strip():
         raise SwizzleSimError("--swizzle is empty: name a file, - or a family, or type a text such as 'pid = pid'")
     return Swizzle.read(where)

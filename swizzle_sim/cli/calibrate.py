@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from swizzle_sim.cli.arguments import GpuName, Json, option
 from swizzle_sim.cli.output import line, print_json, table, table_of
 from xcd_model.errors import HardwareError
+from xcd_model.files import read_text
 
 Out = Annotated[Path | None, option("--out", "-o", metavar="FILE.toml", help="Description to write.")]
 Kept = Annotated[Path | None, option("--csv", metavar="FILE", help="Where to keep what the program printed.")]
@@ -27,7 +28,7 @@ def calibrate(
 
     device = gpu_named(gpu)
     try:
-        text = calibration.measure() if measured is None else measured.read_text(encoding="utf-8")
+        text = calibration.measure() if measured is None else read_text(measured)
         if csv:
             csv.write_text(text, encoding="utf-8")
     except OSError as error:

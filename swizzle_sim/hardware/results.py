@@ -14,6 +14,7 @@ from swizzle_sim.hardware.measurement import Measurement, measurement_of
 from swizzle_sim.hardware.node.machine import check_machine
 from swizzle_sim.hardware.node.manifest import FORMAT, MANIFEST, Refused, identity
 from xcd_model.errors import HardwareError
+from xcd_model.files import read_text
 
 BUNDLES = "bundles"
 MEASUREMENTS = "measurements"
@@ -27,7 +28,7 @@ NEEDED = ("format", "bundle", "kernel", "problem", "source_sha256", "gpu", "kind
 def read_json(path: Path) -> dict[str, Any]:
     """JSON document of a file."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"), parse_constant=_finite, parse_float=_finite)
+        found = json.loads(read_text(path), parse_constant=_finite, parse_float=_finite)
     except OSError as error:
         raise HardwareError(f"{path}: cannot be read ({error.strerror})", code="format") from None
     except (ValueError, RecursionError) as error:
@@ -59,7 +60,7 @@ def is_result(path: Path) -> bool:
     if path.suffix != ".json":
         return False
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(read_text(path))
     except (OSError, ValueError, RecursionError):
         return True  # `read_result` names the error
     return isinstance(found, dict) and bool({"bundle", "format", "candidates"} & set(found))

@@ -32,6 +32,7 @@ from swizzle_sim.language.verdict import (
 )
 from swizzle_sim.language.vm import permutation_of
 from xcd_model.errors import LanguageError, NotBijective, UnknownName
+from xcd_model.files import read_text
 
 LONGEST_NAME = 40  # of a typed text
 Point = tuple[Grid, Mapping[str, int] | None]
@@ -183,7 +184,7 @@ def is_text(words: str) -> bool:
 
 def _text_of(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return read_text(path, "utf-8-sig")
     except UnicodeDecodeError as error:
         raise LanguageError(f"not UTF-8 text (byte {error.start})", filename=str(path), code="file") from None
     except FileNotFoundError:

@@ -10,6 +10,7 @@ from swizzle_sim.testing.directive import BEGIN, END, Options, bracket, is_direc
 from swizzle_sim.triton_source.likeness import likeness
 from swizzle_sim.triton_source.source_file import SOURCES, SourceFile, read_source
 from xcd_model.errors import LanguageError
+from xcd_model.files import read_text
 
 TEXTS = (".txt", ".swizzle")
 SUFFIXES = (*TEXTS, *SOURCES)  # of what is read in a folder
@@ -40,7 +41,7 @@ def targets_of(path: Path, function: str = "") -> list[Target]:
     if path.suffix in SOURCES:
         return _of_source(path, function)
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_text(path, "utf-8-sig")
     except UnicodeDecodeError as error:
         raise LanguageError(f"not UTF-8 text (byte {error.start})", filename=str(path), code="file") from None
     except OSError as error:

@@ -13,6 +13,7 @@ from swizzle_sim.testing.directive import MARK
 from swizzle_sim.testing.files import SUFFIXES, TEXTS
 from swizzle_sim.triton_source.likeness import MAY_HOLD_A_REMAP
 from xcd_model.errors import OptionError
+from xcd_model.files import read_bytes
 
 # A swizzle differs from any other .txt in a folder by an assignment to a name that may be the answer, or a mark.
 _A_SWIZZLE = re.compile(
@@ -86,7 +87,7 @@ def _ignored(path: Path, rules: Rules, end: str) -> bool:
 def _holds(path: Path, what: bytes | re.Pattern[bytes]) -> bool:
     """Whether a file holds bytes, or is no file of text that can be read: then reading it says why."""
     try:
-        data = path.read_bytes()
+        data = read_bytes(path)
     except OSError:
         return True
     return b"\0" in data or re.search(what if isinstance(what, re.Pattern) else re.escape(what), data) is not None

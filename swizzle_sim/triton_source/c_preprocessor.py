@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from xcd_model.errors import LanguageError
+from xcd_model.files import read_bytes
 
 OPEN = "unread_macro__"  # before the name of a macro whose value nothing decides
 _HIGHEST = 8  # folders above a file in which its headers are looked for
@@ -338,7 +339,7 @@ def directives(path: Path) -> tuple[tuple[re.Match[str], str], ...]:
 def text_of_file(path: Path) -> str:
     """Text of a header; empty where it cannot be read."""
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
+        return read_bytes(path).decode("utf-8", "replace").replace("\r\n", "\n")
     except OSError:
         return ""
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from swizzle_sim.triton_source.aliases import Aliases, top_level
 from swizzle_sim.triton_source.wrapped import Wrapped, wrapped
 from xcd_model.errors import LanguageError
+from xcd_model.files import read_bytes
 
 _MEMORY = ("load", "store", "make_block_ptr", "make_tensor_descriptor", "gather", "scatter", "advance")
 SOURCES = (".py", ".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".cu", ".cuh", ".hip", ".inl")
@@ -245,7 +246,7 @@ class SourceFile:
 def read_source(path: str | Path) -> SourceFile:
     """Parse a file."""
     try:
-        data = Path(path).read_bytes()
+        data = read_bytes(path)
     except OSError as error:
         raise LanguageError(f"cannot be read ({error.strerror})", filename=str(path), code="file") from None
     return parse_source(data, str(path))

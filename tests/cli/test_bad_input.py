@@ -1,6 +1,7 @@
 """Does every mistake get a sentence that says what to do, and exit status 2?"""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -100,6 +101,25 @@ def test_a_folder_called_like_a_family_does_not_hide_it(typed, tmp_path):
     (tmp_path / "row").mkdir()
     assert typed("score", "gemm", "M=256", "N=256", "K=64", "--swizzle", "row").code == 0
     assert "not a file" in typed("score", "gemm", "--swizzle", "./row").err
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="a system without endless devices")
+@pytest.mark.parametrize(
+    ("ending", "words"),
+    [
+        ("swizzle", ("check",)),
+        ("py", ("check",)),
+        ("hip", ("check",)),
+        ("json", ("import",)),
+        ("toml", ("score", "gemm", "M=256", "N=256", "K=64", "--swizzle", "row", "--gpu")),
+        ("swizzle", ("optimize", "gemm", "M=256", "N=256", "K=64", "--proposer", "search", "--template")),
+    ],
+)
+def test_an_endless_file_is_read_up_to_a_limit(typed, tmp_path, ending, words):
+    endless = tmp_path / f"endless.{ending}"
+    endless.symlink_to("/dev/zero")
+    answer = typed(*words, str(endless))
+    assert answer.code == 2 and "over 16 MiB" in answer.err
 
 
 @pytest.mark.parametrize(("kernel", "sizes"), [("softmax", []), ("gemm", ["BLOCK_M=128", "BLOCK_N=128"])])

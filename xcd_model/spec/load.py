@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xcd_model.errors import SpecError, UnknownName
+from xcd_model.files import read_text
 from xcd_model.spec.bases import laid_on_base
 from xcd_model.spec.facts import RANGE_FORM, Fact, check_keys, check_table, take_facts, take_values
 from xcd_model.spec.gpu import MEMORY_MODES, PARTITIONS, SECTIONS, EnergyRates, Gpu
@@ -127,7 +128,7 @@ def _read(source: str | Path | Traversable) -> tuple[Gpu, Modes]:
 
 def _data_of(path: Path | Traversable, depth: int = 0) -> dict[str, Any]:
     """Parsed TOML of a description, laid upon that of its base."""
-    data = tomllib.loads(path.read_text(encoding="utf-8"))
+    data = tomllib.loads(read_text(path) if isinstance(path, Path) else path.read_text(encoding="utf-8"))
     if "base" not in data:
         return data
     base = data["base"]

@@ -19,6 +19,7 @@ from swizzle_sim.language.ir import GRID_NAMES, Cond
 from swizzle_sim.language.parse import parse_condition, parse_form
 from swizzle_sim.language.rules import MAX_TEXT_BYTES
 from xcd_model.errors import LanguageError
+from xcd_model.files import read_text
 
 MOST_VALUES = 1 << 16  # of one parameter
 _NUMBER = r"(\d{1,10})"
@@ -192,7 +193,7 @@ def read_template(text: str, filename: str = "<template>") -> Template:
 def load_templates(path: str | Path) -> list[Template]:
     """Templates of a file."""
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
+        text = read_text(path, "utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "not UTF-8 text"
         raise LanguageError(f"cannot be read ({why})", filename=str(path), code="file") from None
