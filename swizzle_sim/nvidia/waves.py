@@ -21,9 +21,9 @@ A wait for copies waits for all that went out. Not modelled: tiles that the tens
 of banks where an address of shared memory is not known, instruction fetches, and branches inside the loop, which count
 as not taken.
 
-Sources: latencies of one H200 (benchmarks/lab/instructions.cu); Huerta et al., "Analyzing modern NVIDIA GPU cores",
-arXiv 2503.20481, for which wave issues; NVIDIA, "CUDA C++ Programming Guide", table of arithmetic throughput, and
-"Hopper Tuning Guide" for what an SM executes in a cycle.
+Sources: latencies of one H200 (`benchmarks/validation/data/machine/h200_instructions.csv`); Huerta et al., "Analyzing
+modern NVIDIA GPU cores", arXiv 2503.20481, for which wave issues; NVIDIA, "CUDA C++ Programming Guide", table of
+arithmetic throughput, and "Hopper Tuning Guide" for what an SM executes in a cycle.
 """
 
 from __future__ import annotations

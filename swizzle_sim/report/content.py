@@ -17,6 +17,7 @@ from swizzle_sim.language import Swizzle
 from swizzle_sim.language.lattice import claim
 from swizzle_sim.language.verdict import TESTED
 from swizzle_sim.pricing.scores import Score
+from swizzle_sim.rewrite.kernel import rewrite_kernel
 from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.ranking import Ranking
 from swizzle_sim.workload.kernels import Kernel
@@ -162,8 +163,6 @@ def rewritten(kernel: Kernel, source: str, gpu: Gpu, folder: Path) -> dict[str, 
     """
     if kernel.launch is None:
         return {"why_not": f"{kernel.name} comes without the launch of a Triton kernel, as a trace file does"}
-    from swizzle_sim.rewrite.kernel import rewrite_kernel  # noqa: PLC0415  (LibCST is slow to import)
-
     try:
         found = rewrite_kernel(
             kernel.launch,

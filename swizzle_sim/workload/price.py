@@ -31,7 +31,7 @@ class CodeFigures:
     after_products: bool = False
     past_l1: bool = False
     # of a pipelined loop and of one that is not, see `xcd_model.Resources`; 0 where the architecture is none of
-    # `swizzle_sim.capture.occupancy_waves.TIMED`
+    # `swizzle_sim.nvidia.waves.TIMED`
     step_cycles: int = 0
     ahead_cycles: int = 0
     burst_loads: int = 0

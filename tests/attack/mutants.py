@@ -72,7 +72,8 @@ TARGETS = {
     "dispatch": Target(
         {
             "xcd_model.dispatch": "xcd_of first_ids slots_of slots_in_step _claim _next_pid _next_work "
-            "_next_instruction check_order"
+            "_next_instruction",
+            "xcd_model.replay.plan": "check_order",
         },
         (f"{UNIT}/test_dispatch.py",),
     ),

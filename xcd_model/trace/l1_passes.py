@@ -6,9 +6,9 @@
 Lanes that read the same word share it. Eight rows of 64 B that lie a multiple of 128 B apart are on one half of the
 banks, and take eight passes; an odd multiple of 64 B apart they take four.
 
-Source: one H200, 3806 patterns of lanes (benchmarks/lab/l1_passes.cu, benchmarks/validation/data/machine/
-h200_l1_passes.csv). It finds four lines at once at best, and three in the mean, since which of its four tag stages a
-line is looked up in is a hash that is not known.
+Source: one H200, 3806 patterns of lanes (`benchmarks/validation/data/machine/h200_l1_passes.csv`). It finds four lines
+at once at best, and three in the mean, since which of its four tag stages a line is looked up in is a hash that is not
+known.
 """
 
 from __future__ import annotations
