@@ -1,4 +1,4 @@
-"""The command ``swizzle-sim`` from its first instant: Ctrl-C ends it with a line that says how to go on."""
+"""The command ``swizzle-sim`` from its first instant: Ctrl-C, SIGTERM and SIGHUP end it with a line on how to go on."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from typing import Any
 from swizzle_sim.base.interruption import how
 
 M_MMAP_THRESHOLD, M_ARENA_MAX = -3, -8  # of glibc's mallopt
+ENDS = ("SIGTERM", "SIGHUP")  # sent by a scheduler at the end of a job's time, and by a terminal that closes
+_ended_by: list[int] = []  # the first of these signals that came
 
 
 def main() -> None:
@@ -24,7 +26,8 @@ def main() -> None:
         gc.set_threshold(20_000, 20, 20)  # compiling makes objects by the million, and next to no garbage
         _give_back_what_is_freed()
         sys.unraisablehook = _again
-        atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # all is said: nothing is left to interrupt
+        for number in [signal.SIGINT, *_end_like_ctrl_c()]:
+            atexit.register(signal.signal, number, signal.SIG_IGN)  # all is said: nothing is left to interrupt
         from swizzle_sim.cli import main as run  # noqa: PLC0415 - seconds, in which Ctrl-C may fall
 
         run()
@@ -42,10 +45,26 @@ def _give_back_what_is_freed() -> None:
             libc.mallopt(M_MMAP_THRESHOLD, 1 << 24)
 
 
+def _end_like_ctrl_c() -> list[int]:
+    """Have the signals of `ENDS` end the command as Ctrl-C does; which. One that nohup ignores stays ignored."""
+    numbers = [getattr(signal, name) for name in ENDS if hasattr(signal, name)]
+    taken = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
+    for number in taken:
+        signal.signal(number, _interrupt)
+    return taken
+
+
+def _interrupt(number: int, frame: Any) -> None:
+    _ended_by.append(number)
+    raise KeyboardInterrupt
+
+
 def interrupted() -> int:
     """Say how to go on, or to start again where nothing was stored; the exit status."""
-    print(f"\ninterrupted; {how(sys.argv[1:])}", file=sys.stderr)
-    return 130
+    said = f"ended by {signal.Signals(_ended_by[0]).name}" if _ended_by else "interrupted"
+    with contextlib.suppress(OSError):  # the terminal is closed
+        print(f"\n{said}; {how(sys.argv[1:])}", file=sys.stderr, flush=True)
+    return 128 + (_ended_by[0] if _ended_by else signal.SIGINT)
 
 
 def _again(lost: Any) -> None:

@@ -29,7 +29,7 @@ FILE = "history.sqlite"
 LOCK = ".writer.lock"  # held by the command that writes the run
 FORMAT = 1  # raise when the tables change
 BEFORE_PRICE = "before_price"  # key of a verdict: score and critique of a finalist before it was compiled
-STATES = ("running", "interrupted", "finished")
+STATES = ("running", "interrupted", "finished")  # as stored
 
 _RUN = "CREATE TABLE run (format INTEGER NOT NULL, state TEXT NOT NULL, about TEXT NOT NULL)"
 _SETTINGS = "CREATE TABLE settings (about TEXT NOT NULL)"  # never written again: what a repair falls back on
@@ -187,9 +187,21 @@ class History:
 
     @property
     def state(self) -> str:
-        """One of `STATES`; a run that was killed stays ``running``."""
+        """One of `STATES`, or ``stopped`` where the command that wrote the run is dead."""
         with self._guarded():
-            return self._db.execute("SELECT state FROM run").fetchone()[0]
+            state = self._db.execute("SELECT state FROM run").fetchone()[0]
+        return "stopped" if state == "running" and not self._written() else state
+
+    def _written(self) -> bool:
+        """Whether a command holds the lock of `alone`."""
+        try:
+            with contextlib.closing(
+                sqlite3.connect(f"{(self.folder / LOCK).absolute().as_uri()}?mode=ro", uri=True, timeout=0)
+            ) as lock:
+                lock.execute("SELECT * FROM sqlite_master")
+        except sqlite3.Error as error:
+            return "locked" in str(error)
+        return False
 
     def set_state(self, state: str) -> None:
         """Store the state: one of `STATES`."""
@@ -218,7 +230,7 @@ class History:
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
         """Hold the lock of an empty SQLite file, which the system lets go of when a process dies."""
-        lock = sqlite3.connect(self.folder / LOCK, timeout=0, isolation_level=None, check_same_thread=False)
+        lock = sqlite3.connect(self.folder / LOCK, timeout=0.2, isolation_level=None, check_same_thread=False)
         try:
             lock.execute("BEGIN EXCLUSIVE")
         except sqlite3.Error as error:

@@ -56,7 +56,7 @@ def test_kill_9_in_the_middle_of_an_answer(run_script, tmp_path, small, mi300x):
         child.wait()
         child.stderr.close()
     with History(folder) as history:
-        assert history.state == "running" and len(history) == 3
+        assert history.state == "stopped" and len(history) == 3
     run, server, _ = run_script(SCRIPT[3:], resume=True, iterations=4)
     assert len(server.requests) == 1  # neither the analysis, nor what was answered, nor what was under way
     assert codes(run) == ["scored"] * 3

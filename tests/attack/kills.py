@@ -176,7 +176,7 @@ class Attack:
                 self.problems.append(f"half a run folder: {sorted(os.listdir(folder))}")
             return
         have, state = facts(folder)
-        landed = state == "running" and len(have) < len(self.reference)
+        landed = state == "stopped" and len(have) < len(self.reference)
         self.counts["landed" if landed else "after the last attempt"] += 1
 
     def _compare(self, folder, asked_before):
