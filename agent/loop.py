@@ -8,7 +8,6 @@ repeating one with no model at all, are the same code.
 from __future__ import annotations
 
 import contextlib
-import json
 import time
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
@@ -23,7 +22,7 @@ from swizzle_sim.search.history import Attempt, History
 from swizzle_sim.search.judge import Judge
 from swizzle_sim.search.loop import Run, RunConfig, about_run, open_run, run
 from swizzle_sim.search.ranking import ranking_of
-from swizzle_sim.search.recorded import recorded_kernel
+from swizzle_sim.search.recorded import recorded_gpu, recorded_kernel
 from swizzle_sim.search.strategies.halving import landscape, search_on
 from swizzle_sim.search.templates import read_template
 from swizzle_sim.workload.kernels import Kernel
@@ -132,7 +131,7 @@ def repeat_run(run: str | Path, folder: str | Path, *, on_step: OnStep | None = 
         inputs = Inputs.from_dict(transcript.noted(INPUTS))
     return propose(
         recorded_kernel(about),
-        Gpu.from_dict(json.loads(json.dumps(about["gpu_description"]))),
+        recorded_gpu(about),
         folder,
         Settings.from_dict(about["settings"]),
         inputs=inputs,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,14 +112,16 @@ def sweep(
         draw_sweep(folder / "sweep.png", title, axis, steps, rows)
     if json:
         _print_json(work.name, device.name, what.replay, points, rows, hurts=[vars(one) for one in worse])
+        _end_if_none(rows)
         return
     _print_rows(title, axis, [str(step) for step in steps], rows, what.replay)
     for one in worse:
         print(f"hurts: {one.swizzle} at {one.at}: {one.points:.2f} points of L2 hit rate lost")
-    if not worse and what.swizzle:
-        print("no swizzle loses hit rate at any of these sizes")
     if folder:
         print(f"written: {folder}/ (sweep.sqlite, sweep.png)")
+    _end_if_none(rows)
+    if not worse and what.swizzle:
+        print("no swizzle loses hit rate where it has one")
 
 
 @grouped
@@ -202,6 +205,14 @@ def _run(
                 replay = str(points[0]["replay"])
                 _print_rows(f"{shown[0]}, so far", shown[1], [one[0] for one in done], [one[1] for one in done], replay)
             raise
+
+
+def _end_if_none(rows: Sequence[Mapping[str, Any]]) -> None:
+    """End with status 1 where no point has a hit rate of any swizzle asked for, or without one of the launch order."""
+    asked = [[one for row in rows for one in row["swizzles"].values()], [row["launched"] or {} for row in rows]]
+    if not any("l2_hit_rate" in one for one in asked[0] or asked[1]):
+        print("nothing could be scored at any of these points", file=sys.stderr)
+        raise typer.Exit(1)
 
 
 def _print_json(kernel: str, gpu: str, replay: str, points, rows, **more: Any) -> None:

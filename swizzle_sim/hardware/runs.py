@@ -16,9 +16,9 @@ from swizzle_sim.language import Swizzle, family
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.history import FILE, History
 from swizzle_sim.search.ranking import ranking_of
-from swizzle_sim.search.recorded import recorded_kernel
+from swizzle_sim.search.recorded import recorded_gpu, recorded_kernel
 from swizzle_sim.workload.kernels import Kernel, kernel, kernel_names
-from xcd_model import Gpu, gpu
+from xcd_model import gpu
 from xcd_model.errors import HardwareError
 
 ORIGINAL_SOURCE = "kernel_original.py"
@@ -33,7 +33,7 @@ def bundle_run(run: Path, top: int, folder: Path, *, seed: int = 0, check: bool 
     baseline = next((one.score for one in attempts if one.number == 0), None)
     manifest = make_bundle(
         recorded_kernel(about),
-        Gpu.from_dict(about["gpu_description"]),
+        recorded_gpu(about),
         finalists,
         folder,
         baseline=baseline,
@@ -66,7 +66,7 @@ def predictor(where: Path, manifest: Mapping[str, Any]) -> Callable[[str | None]
         if run is not None:
             with History(run) as history:
                 about = history.about
-            workload, device = recorded_kernel(about), Gpu.from_dict(about["gpu_description"])
+            workload, device = recorded_kernel(about), recorded_gpu(about)
         else:
             workload, device = _bundled_kernel(where, manifest), gpu(manifest["gpu"]["name"])
         if device.xcds != manifest["gpu"]["xcds"]:

@@ -25,6 +25,7 @@ from swizzle_sim.search.history import Attempt, History, as_stored, storable
 from swizzle_sim.search.jobs import PointStore
 from swizzle_sim.search.judge import FULL_REPLAY, Judge, Look, as_candidate
 from swizzle_sim.search.ranking import Objective, Ranking, chosen_objectives, default_objectives, pareto_front
+from swizzle_sim.search.recorded import of_another_model
 from xcd_model import Gpu
 from xcd_model.cache.replacement import POLICY
 from xcd_model.errors import RunError
@@ -333,6 +334,8 @@ def open_run(folder: Path, about: dict[str, Any], resume: bool, more_keys: Seque
     for key in (*same, "replay", "seed", "objectives", "jitter_ns", "version", *more_keys):
         if was.get(key, "") != json.loads(json.dumps(about[key])):
             history.close()
+            if key == "gpu_description":
+                raise RunError(f"{folder}: cannot resume: it {of_another_model(was)}")
             now = "none" if about[key] == "" else about[key]
             changed = f": the kernel in {about['kernel_file']} changed" if key == "kernel_digest" else ""
             raise RunError(f"{folder}: cannot resume{changed}: its {key} is {was.get(key)}, this command's is {now}")

@@ -1,4 +1,4 @@
-"""`recorded_kernel` and `recorded_scorer`, rebuilt from a run's record; `at_sizes`, a kernel at other sizes."""
+"""Kernel, GPU and scorer rebuilt from a run's record; `at_sizes`, a kernel at other sizes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.workload.kernels import Kernel, file_of, kernel
 from xcd_model import Gpu, Resources
-from xcd_model.errors import RunError
+from xcd_model.errors import RunError, SpecError
 
 
 def recorded_kernel(about: Mapping[str, Any]) -> Kernel:
@@ -39,10 +39,27 @@ def _loaded_kernel(about: Mapping[str, Any]) -> Kernel:
     return found
 
 
+def recorded_gpu(about: Mapping[str, Any]) -> Gpu:
+    """GPU of a run, as it was described where the run was made."""
+    try:
+        return Gpu.from_dict(about["gpu_description"])
+    except SpecError:
+        raise RunError(f"the run of {about['kernel']} {of_another_model(about)}") from None
+
+
+def of_another_model(about: Mapping[str, Any]) -> str:
+    """What is said of a run whose GPU another version of the model described."""
+    again = about.get("command") or f"swizzle-sim optimize {about['kernel']} --gpu {about['gpu']}"
+    return (
+        f"was made by an older model of {about['gpu']}; its figures stay readable by `swizzle-sim export`; "
+        f"make it anew, in another folder, with: {again}"
+    )
+
+
 def recorded_scorer(about: Mapping[str, Any]) -> Scorer:
     """Scorer that a run's candidates were scored with."""
     settings = {key: about[key] for key in ("replay", "seed", "jitter_ns")}
-    return Scorer(recorded_kernel(about), Gpu.from_dict(about["gpu_description"]), **settings)
+    return Scorer(recorded_kernel(about), recorded_gpu(about), **settings)
 
 
 def at_sizes(found: Kernel, sizes: Mapping[str, int], arch: str) -> Kernel:

@@ -97,6 +97,15 @@ def test_errors_are_json_too(typed):
     assert answer.json["error"]["code"] == "unknown-name"
 
 
+def test_a_sweep_in_which_nothing_is_scored_fails(typed):
+    words = ("sweep", "gemm", "K=64", "--over", "M,N", "--values", "512,768", "--replay", "lockstep", "--swizzle")
+    answer = typed(*words, "pid = pid // 2")
+    assert answer.code == 1
+    assert "nothing could be scored" in answer.err and "loses" not in answer.out
+    assert typed(*words, "pid = pid // 2", "--json").code == 1
+    assert typed(*words, "pid = pid // 2", "--swizzle", "row").code == 0
+
+
 def test_a_folder_called_like_a_family_does_not_hide_it(typed, tmp_path):
     (tmp_path / "row").mkdir()
     assert typed("score", "gemm", "M=256", "N=256", "K=64", "--swizzle", "row").code == 0

@@ -1,5 +1,7 @@
 """Does the search keep what happened, in order, once, and go on where it stopped?"""
 
+import contextlib
+import json
 import sqlite3
 
 import numpy as np
@@ -11,6 +13,7 @@ from swizzle_sim.language import Swizzle, family
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.candidates import Candidate, family_candidates, family_specs
 from swizzle_sim.search.history import FILE, History, runs_in
+from swizzle_sim.search.recorded import recorded_scorer
 from swizzle_sim.search.strategies.families import optimize
 from tests.in_process import runner
 from xcd_model import RunError, TraceBuilder, gpu
@@ -107,6 +110,20 @@ def test_a_run_is_never_overwritten_nor_resumed_as_another(tmp_path):
         optimize(WORKLOAD, MI300X, folder, candidates=HOSTILE[2:], resume=True, replay="lockstep")
     with pytest.raises(RunError, match="no run here"):
         optimize(WORKLOAD, MI300X, tmp_path / "none", resume=True, replay="lockstep")
+
+
+def test_a_run_of_an_older_model_says_how_to_make_it_anew(tmp_path):
+    folder = tmp_path / "run"
+    optimize(WORKLOAD, MI300X, folder, candidates=HOSTILE[:1], replay="lockstep")
+    with History(folder) as history:
+        about = history.about
+    about["gpu_description"]["hbm"]["old_ns"] = 3
+    with contextlib.closing(sqlite3.connect(folder / FILE)) as db, db:
+        db.execute("UPDATE run SET about = ?", (json.dumps(about),))
+    with pytest.raises(RunError, match=r"older model of mi300x.*make it anew.*swizzle-sim optimize"):
+        recorded_scorer(about)
+    with pytest.raises(RunError, match=r"cannot resume: it was made by an older model"):
+        optimize(WORKLOAD, MI300X, folder, candidates=HOSTILE[:1], resume=True, replay="lockstep")
 
 
 def test_a_damaged_history_says_so(tmp_path):
