@@ -8,24 +8,29 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import permutations
 from pathlib import Path
 
 from swizzle_sim.capture.stand_ins import TORCH_DTYPES
 from swizzle_sim.triton_source.definitions import Filled
 from swizzle_sim.triton_source.parameters import FunctionFacts, Parameter, facts_of
-from swizzle_sim.triton_source.source_file import SourceFile, parameters_of, read_source
+from swizzle_sim.triton_source.source_file import SourceFile, defaults_of, parameters_of, read_source
 from swizzle_sim.triton_source.tile_axes import TileAxes
 from xcd_model.errors import CaptureError, LanguageError
 
 # What a kernel's launch in the same file says of its arguments. The host function around ``kernel[grid](...)`` is read,
 # not run: ``M, K = a.shape`` names sizes, ``torch.empty((M, N))`` and ``empty_like`` give shapes, ``a.stride(0)`` is a
-# product of sides. What cannot be told stays open.
+# product of sides. The numbers of a call at the top level or in a main, a test or a benchmark are defaults of sizes.
+# What cannot be told stays open.
 
 SHORT = {long: short for short, long in TORCH_DTYPES.items()} | {"half": "fp16", "float": "fp32", "long": "int64"}
 MADE = ("empty", "zeros", "ones", "full", "randn", "rand", "new_empty", "new_zeros", "randint")
 SAME = (
-    "contiguous", "clone", "to", "cuda", "detach", "empty_like", "zeros_like", "ones_like", "rand_like", "randn_like",
+    "contiguous", "clone", "to", "cuda", "detach", "half", "bfloat16", "float",
+    "empty_like", "zeros_like", "ones_like", "rand_like", "randn_like",
 )  # fmt: skip
+SIDE = re.compile(r"^(\w+)\.shape\[(\d+)\]$")
+EXAMPLE = re.compile(r"^$|main|test|bench|demo|example|profile")  # a host function, or the top level, that only tries
 CALLED = {"cdiv": "triton.cdiv", "next_power_of_2": "triton.next_power_of_2", "min": "min", "max": "max"}
 DEPTH, CALLERS = 8, 2
 
@@ -36,6 +41,7 @@ class Tensor:
 
     sides: list[str] | None = None
     dtype: str = ""
+    example: list[str] = field(default_factory=list)  # numbers of its sides where the file tries the host function
 
 
 @dataclass
@@ -48,6 +54,7 @@ class LaunchCall:
     grid: list[str] = field(default_factory=list)
     options: dict[str, str] = field(default_factory=dict)
     sizes: list[str] = field(default_factory=list)
+    defaults: dict[str, str] = field(default_factory=dict)  # of sizes
 
 
 def launch_of(source: SourceFile, facts: FunctionFacts) -> LaunchCall | None:
@@ -69,8 +76,12 @@ def _outer(tree: ast.Module, host: ast.FunctionDef, left: int) -> _Host | None:
 
 
 def _call_in(tree: ast.Module, is_it: Callable[[ast.expr], bool]) -> tuple[ast.FunctionDef, ast.Call] | None:
-    """First function with a call of something, and that call."""
-    for host in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+    """First function with a call of something, and that call; the top level counts as a function with no name."""
+    top = [one for one in tree.body if not isinstance(one, ast.FunctionDef | ast.ClassDef)]
+    script = ast.parse("def script(): pass").body[0]
+    assert isinstance(script, ast.FunctionDef)
+    script.name, script.body = "", top
+    for host in [*(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)), script]:
         for node in ast.walk(host):
             if isinstance(node, ast.Call) and is_it(node.func):
                 return host, node
@@ -89,30 +100,49 @@ class _Host:
         self.tensors: dict[str, Tensor] = {}
         self.values: dict[str, ast.expr] = {}
         self.functions: dict[str, ast.FunctionDef] = {}
+        self.tries = bool(EXAMPLE.search(host.name.lower()))
         self.sizes: list[str] = caller.sizes if caller else []
+        self.defaults: dict[str, str] = caller.defaults if caller else {}
+        self.numbers: dict[str, str] = {}  # that an example hands over, by parameter
         if caller:
-            for name, value in caller.given(host).items():
-                self.tensors[name] = caller._tensor(value)
-                if (text := caller.text(value)) is not None:
-                    self.known[name] = text
-        before = [node for node in ast.walk(host) if isinstance(node, ast.stmt) and node.lineno < call.lineno]
+            self._take(caller, host)
+        given = self.known.keys() | self.numbers.keys() | self.tensors.keys()
+        self.values |= {name: value for name, value in defaults_of(host).items() if name not in given}
+        inside = [node for part in host.body for node in ast.walk(part) if isinstance(node, ast.stmt)]
+        before = [node for node in inside if node.lineno < call.lineno]
         for stmt in sorted(before, key=lambda node: node.lineno):
-            if isinstance(stmt, ast.FunctionDef) and stmt is not host:
+            if isinstance(stmt, ast.FunctionDef):
                 self.functions[stmt.name] = stmt
             elif isinstance(stmt, ast.Assign) and len(stmt.targets) == 1:
                 self._assign(stmt.targets[0], stmt.value)
         for stmt in before:
             if isinstance(stmt, ast.Assert):
-                self._equal_sides(stmt.test)
+                self._equal(stmt.test, ast.Eq)
+            elif isinstance(stmt, ast.If) and isinstance(stmt.body[0], ast.Raise):
+                self._equal(stmt.test, ast.NotEq)
+        self._gather()
+
+    def _take(self, caller: _Host, host: ast.FunctionDef) -> None:
+        """Take what the caller hands over; the numbers of an example are defaults, not constants."""
+        for name, value in caller.given(host).items():
+            tensor, text = caller._tensor(value), caller.text(value)
+            if caller.tries and tensor.sides and all(one.isdigit() for one in tensor.sides):
+                tensor = Tensor(None, tensor.dtype, tensor.sides)
+            self.tensors[name] = tensor
+            if caller.tries and text is not None and text.isdigit():
+                self.numbers[name] = text
+            elif text is not None:
+                self.known[name] = text
 
     def launch(self, parameters: Sequence[Parameter]) -> LaunchCall:
         found = LaunchCall(self.call.lineno)
         kinds = {one.name: one.kind for one in parameters}
-        given = dict(zip(kinds, self.call.args, strict=False))
-        given |= {one.arg: one.value for one in self.call.keywords if one.arg}
+        named = {one.arg: one.value for one in self.call.keywords if one.arg}
+        given = dict(zip(kinds, self._positional(len(kinds) - len(kinds.keys() & named)), strict=False)) | named
         for name, value in given.items():  # what the host does not explain is a size of its own
             if kinds.get(name) == "size" and self.text(value) is None:
-                self.known[ast.unparse(value)] = self._size(name)
+                number = self.numbers.get(ast.unparse(value), "")
+                self.known[ast.unparse(value)] = self._size(name, number)
         for name, value in given.items():
             text = self.text(value)
             if kinds.get(name) == "pointer" and text != "None":
@@ -120,7 +150,24 @@ class _Host:
             elif text is not None:
                 (found.arguments if name in kinds else found.options)[name] = text
         found.grid = self._grid()
-        found.sizes = self.sizes
+        found.sizes, found.defaults = self.sizes, self.defaults
+        return found
+
+    def _positional(self, count: int) -> list[ast.expr]:
+        """Arguments by position, ``*a.stride()`` and ``*a.shape`` as one for each axis; ``count`` is what they fill."""
+        stars = {id(one): self._tensor(tensor).sides for one in self.call.args if (tensor := _starred(one)[0])}
+        open_stars = [one for one, sides in stars.items() if sides is None]
+        left = count - (len(self.call.args) - len(stars)) - sum(len(sides) for sides in stars.values() if sides)
+        each = max(left, 0) // max(len(open_stars), 1)
+        found: list[ast.expr] = []
+        for one in self.call.args:
+            tensor, form = _starred(one)
+            if tensor is None:
+                found.append(one)
+                continue
+            sides, text = stars[id(one)], ast.unparse(tensor)
+            axes = range(each if sides is None else len(sides))
+            found += [ast.parse(form.format(text, axis), mode="eval").body for axis in axes]
         return found
 
     def given(self, host: ast.FunctionDef) -> dict[str, ast.expr]:
@@ -129,9 +176,11 @@ class _Host:
         found = dict(zip(names, self.call.args, strict=False))
         return found | {one.arg: one.value for one in self.call.keywords if one.arg in names}
 
-    def _size(self, name: str) -> str:
+    def _size(self, name: str, default: str = "") -> str:
         if name not in self.sizes:
             self.sizes.append(name)
+        if default:
+            self.defaults.setdefault(name, default)
         return f"s.{name}"
 
     def _assign(self, target: ast.expr, value: ast.expr) -> None:
@@ -147,12 +196,15 @@ class _Host:
             case ast.Tuple(names), ast.Tuple(values) if len(names) == len(values):
                 for one, part in zip(names, values, strict=True):
                     self._assign(one, part)
+            case ast.Tuple(names), ast.GeneratorExp(each) | ast.ListComp(each):
+                for one in names:
+                    self._assign(one, each)
             case ast.Name(name), _:
                 made = self._made(value)
                 if made is not None:
                     self.tensors[name] = made
                 elif self._is_side(value) and self.text(value) is None:
-                    self.known[ast.unparse(value)] = self._size(name)
+                    self.known[ast.unparse(value)] = self._size(name, self._example(value))
                 several = name in self.values and ast.unparse(self.values[name]) != ast.unparse(value)
                 self.values[name] = ast.Constant(...) if several and made is None else value
 
@@ -163,25 +215,61 @@ class _Host:
                 return
             self.values.pop(one.id, None)
             # ``_, N = b.shape``: the side is what another tensor calls it, and has no name here
-            sides.append("..." if one.id.startswith("_") else self._size(one.id))
+            examples = [self._tensor(tensor).example[place : place + 1] for tensor in tensors]
+            default = next((one[0] for one in examples if one), "")
+            sides.append("..." if one.id.startswith("_") else self._size(one.id, default))
             for tensor in tensors:
                 self.known[f"{ast.unparse(tensor)}.shape[{place}]"] = sides[-1]
         for tensor in tensors:
             dtype = self.tensors.get(ast.unparse(tensor), Tensor()).dtype
             self.tensors[ast.unparse(tensor)] = Tensor(sides, dtype)
 
-    def _equal_sides(self, test: ast.expr) -> None:
-        """Fill sides in that an ``assert a.shape[1] == b.shape[0]`` gives."""
+    def _equal(self, test: ast.expr, what: type[ast.cmpop]) -> None:
+        """Fill in what ``assert a.shape[1] == b.shape[0]``, ``a.shape == b.shape`` or ``a.dtype == b.dtype`` give."""
         for node in ast.walk(test):
-            match node:
-                case ast.Compare(left, [ast.Eq()], [right]):
-                    for one, other in ((left, right), (right, left)):
-                        text = self.text(other)
-                        match one:
-                            case ast.Subscript(ast.Attribute(tensor, "shape"), side) if text and self.text(one) is None:
-                                sides, place = self._tensor(tensor).sides, _integer(side)
-                                if sides is not None and place is not None and place < len(sides):
-                                    sides[place] = text
+            if isinstance(node, ast.Compare) and all(isinstance(op, what) for op in node.ops):
+                sides = [node.left, *node.comparators]
+                for one, other in permutations(sides, 2):
+                    self._fill(one, other)
+
+    def _fill(self, one: ast.expr, other: ast.expr) -> None:
+        match one, other:
+            case ast.Attribute(mine, "shape"), ast.Attribute(its, "shape"):
+                known, sides = self._tensor(mine), self._tensor(its).sides
+                if known.sides is None and sides is not None:
+                    self.tensors[ast.unparse(mine)] = Tensor(list(sides), known.dtype, known.example)
+            case ast.Attribute(mine, "dtype"), ast.Attribute(its, "dtype"):
+                known = self._tensor(mine)
+                self.tensors[ast.unparse(mine)] = Tensor(
+                    known.sides, known.dtype or self._tensor(its).dtype, known.example
+                )
+            case ast.Subscript(ast.Attribute(mine, "shape"), axis), _:
+                known, place, text = self._tensor(mine), _integer(axis), self.text(other)
+                if text and self.text(one) is None and place is not None:
+                    if known.sides is None:
+                        self.known[ast.unparse(one)] = text
+                    elif place < len(known.sides):
+                        known.sides[place] = text
+
+    def _gather(self) -> None:
+        """Give a tensor the sides that are known one by one, where they are two or more and leave none out."""
+        found: dict[str, dict[int, str]] = {}
+        for text, known in self.known.items():
+            if (side := SIDE.match(text)) and known != "...":
+                found.setdefault(side[1], {})[int(side[2])] = known
+        for name, sides in found.items():
+            tensor = self.tensors.get(name, Tensor())
+            whole = sorted(sides) == list(range(len(tensor.example) or max(2, len(sides))))
+            if tensor.sides is None and whole:
+                self.tensors[name] = Tensor([sides[axis] for axis in sorted(sides)], tensor.dtype, tensor.example)
+
+    def _example(self, side: ast.expr) -> str:
+        """Number of a side, ``a.shape[0]``, where the file tries the host function."""
+        match side:
+            case ast.Subscript(ast.Attribute(tensor, "shape"), axis) | ast.Call(ast.Attribute(tensor, "size"), [axis]):
+                place, example = _integer(axis), self._tensor(tensor).example
+                return example[place] if place is not None and -len(example) <= place < len(example) else ""
+        return ""
 
     def _is_side(self, value: ast.expr) -> bool:
         match value:
@@ -195,14 +283,17 @@ class _Host:
         """Tensor that an expression makes; None where it makes none that is understood."""
         match value:
             case ast.Call(ast.Attribute(owner, name), given) if name in (*MADE, *SAME):
-                dtype = next((self._dtype(one.value) for one in value.keywords if one.arg == "dtype"), "fp32")
-                given_dtype = any(one.arg == "dtype" for one in value.keywords)
+                written = [one.value for one in value.keywords if one.arg == "dtype"] + (given if name == "to" else [])
+                named = [self._dtype(one) for one in written] + ([SHORT[name]] if name in SHORT else [])
+                dtype, given_dtype = next(filter(None, named), "fp32"), any(named)
                 if name in SAME:
                     like = self._tensor(given[0] if name.endswith("_like") and given else owner)
-                    return Tensor(like.sides, dtype if given_dtype else like.dtype)
+                    return Tensor(like.sides, dtype if given_dtype else like.dtype, like.example)
                 sides = given[0].elts if given and isinstance(given[0], ast.Tuple | ast.List) else given
                 sides = sides[:1] if name == "full" and sides is given else sides
                 return Tensor([self.text(side) or "..." for side in sides], dtype) if sides else None
+            case ast.BinOp(left, _, right):
+                return next((one for one in (self._tensor(left), self._tensor(right)) if one != Tensor()), None)
         return None
 
     def _dtype(self, value: ast.expr) -> str:
@@ -247,6 +338,8 @@ class _Host:
                 found = self._side(tensor, side)
             case ast.Call(ast.Attribute(tensor, "stride"), [axis]):
                 found = self._stride(tensor, axis)
+            case ast.UnaryOp(ast.USub(), ast.Constant(int() | float())):
+                found = ast.unparse(node)
             case ast.BinOp(left, op, right):
                 parts = [self.text(left, depth), self.text(right, depth)]
                 word = ast.unparse(ast.BinOp(ast.Name("a"), op, ast.Name("b")))[1:-1]
@@ -274,6 +367,16 @@ class _Host:
         return None if "..." in inner else " * ".join(inner) or "1"
 
 
+def _starred(node: ast.expr) -> tuple[ast.expr | None, str]:
+    """Tensor of ``*a.stride()``, ``*a.size()`` or ``*a.shape``, and the form of one of its items."""
+    match node:
+        case ast.Starred(ast.Call(ast.Attribute(tensor, "stride"), [])):
+            return tensor, "{}.stride({})"
+        case ast.Starred(ast.Call(ast.Attribute(tensor, "size"), []) | ast.Attribute(tensor, "shape")):
+            return tensor, "{}.shape[{}]"
+    return None, ""
+
+
 def _integer(node: ast.expr) -> int | None:
     value = ast.literal_eval(node) if isinstance(node, ast.Constant | ast.UnaryOp) else None
     return value if type(value) is int else None
@@ -290,9 +393,10 @@ def write_declaration(target: str, output: Path | None) -> tuple[Path, list[str]
     if not colon or not function.isidentifier():
         raise CaptureError(f"{target!r}: write FILE:FUNCTION, such as my_kernel.py:matmul", code="declaration")
     source = Path(name)
-    path = output or source.with_name(f"{function}_kernel.py")
     try:
         text = read_source(source)
+        function = _launched(text.tree, function)
+        path = output or source.with_name(f"{function.removesuffix('_kernel')}_kernel.py")
         facts = facts_of(text, function)
         call = launch_of(text, facts)
         tiles = tiles_of(text, facts, call)
@@ -310,6 +414,15 @@ def write_declaration(target: str, output: Path | None) -> tuple[Path, list[str]
     return path, open_points
 
 
+def _launched(tree: ast.Module, name: str) -> str:
+    """Function itself, or the kernel that it launches where it is a wrapper of one."""
+    host = next((one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == name), None)
+    calls = [one.func for one in ast.walk(host or ast.Module([], [])) if isinstance(one, ast.Call)]
+    launched = {_last(one.value) for one in calls if isinstance(one, ast.Subscript)}
+    kernels = {one.name for one in tree.body if isinstance(one, ast.FunctionDef)} & launched
+    return kernels.pop() if len(kernels) == 1 else name
+
+
 def declaration_of(
     facts: FunctionFacts, file: str, call: LaunchCall | None, tiles: tuple[str, str] | None
 ) -> tuple[str, list[str]]:
@@ -321,7 +434,7 @@ def declaration_of(
     open_points += [*open_constants, *(["grid"] if any("..." in side for side in sides) else [])]
     named = [p.name for p in facts.parameters if p.kind == "size" and p.name not in call.arguments]
     sizes = list(dict.fromkeys([*call.sizes, *named]))
-    size_text = ", ".join(f'"{name}": {USUAL_SIZE}' for name in sizes)
+    size_text = ", ".join(f'"{name}": {call.defaults.get(name, USUAL_SIZE)}' for name in sizes)
     rest = f" The rest is of the launch in its line {call.line}." if call.line else ""
     text = "\n".join(
         [

@@ -292,3 +292,82 @@ def test_an_id_that_a_helper_hands_on_is_read(found):
 
 def test_what_cannot_be_read_is_none(found):
     assert found("    pid_m = tl.load(x + pid)\n", 2) is None
+
+
+SPLIT_K = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def split_k_kernel(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr,
+                   SPLIT: tl.constexpr):
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    part = tl.load(a + rows * sam + tl.program_id(1) * sak) + tl.load(b + rows * sbn)
+    tl.store(c + rows * scm, part)
+
+
+def split_k(a, b, split=4):
+    if a.shape[1] != b.shape[0]:
+        raise ValueError("sides")
+    M, K = a.shape
+    N = b.shape[1]
+    c = torch.zeros(M, N, device=a.device, dtype=a.dtype)
+    grid = (triton.cdiv(M, 128), split)
+    split_k_kernel[grid](a, b, c, M, N, K, *a.stride(), *b.stride(), *c.stride(), 128, 64, split, num_warps=8)
+    return c
+
+
+if __name__ == "__main__":
+    a, b = (torch.randn(4096, 4096, device="cuda").to(torch.bfloat16) for _ in range(2))
+    split_k(a, b * 0.5)
+"""
+GATED = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def gated(x_ptr, up_ptr, gate_ptr, y_ptr, M, N, scale, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + at, tl.load(x_ptr + at) * tl.load(up_ptr + at) * tl.load(gate_ptr + at) * scale)
+
+
+class Gated:
+    def forward(self, x, up, gate):
+        assert up.shape == gate.shape == x.shape and up.dtype == x.dtype
+        M, N = x.shape
+        y = torch.empty_like(x)
+        gated[(triton.cdiv(M * N, 256),)](x, up, gate, y, M, N, N ** -0.5, BLOCK=256)
+        return y
+
+
+def test_gated():
+    M, N = 1000, 3000
+    x, up, gate = [torch.randn(M, N, dtype=torch.float16) for _ in range(3)]
+    layer = Gated()
+    layer.forward(x, up, gate)
+"""
+
+
+def test_a_wrapper_is_accepted_and_its_defaults_strides_and_sizes_are_taken(tmp_path):
+    text, to_complete = drafted(tmp_path, SPLIT_K, "split_k")
+    assert to_complete == [] and (tmp_path / "split_k_kernel.py").is_file()
+    for line in (
+        'sizes={"M": 4096, "K": 4096, "N": 4096},',
+        '"a": Array(shape=(s.M, s.K), dtype="bf16"),',
+        '"b": Array(shape=(s.K, s.N), dtype="bf16"),',
+        '"sak": 1,',
+        '"sbk": s.N,',
+        '"SPLIT": 4,',
+        "grid=lambda s: (triton.cdiv(s.M, 128), 4),",
+    ):
+        assert line in text
+
+
+def test_shapes_that_are_asserted_equal_and_the_call_of_a_test_fill_a_draft(tmp_path):
+    text, to_complete = drafted(tmp_path, GATED, "gated")
+    assert to_complete == [] and 'sizes={"M": 1000, "N": 3000},' in text
+    assert text.count('Array(shape=(s.M, s.N), dtype="fp16"') == 4 and '"scale": (s.N ** -0.5),' in text
