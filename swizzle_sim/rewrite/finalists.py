@@ -64,7 +64,7 @@ def _priced(one: Attempt, scorer: Scorer) -> Attempt:
         raise
     except SwizzleSimError as error:
         return one.priced(one.score, f"no price: {str(error).splitlines()[0]}")
-    lost = score.price is not None and score.price.loses_occupancy
+    lost = score.price is not None and score.price.is_costly
     return one.priced(score, str(score.price) if lost else one.critique)
 
 

@@ -1,7 +1,7 @@
 """What a swizzle costs a kernel, by compiling it as launched and as rewritten, and scores that count it.
 
-Each spelling of `swizzle_sim.rewrite.guard` is tried until one takes no more registers than the kernel as launched;
-where none does, the one with the most workgroups a CU, then the fewest spills and registers, then the shortest code.
+Each spelling of `swizzle_sim.rewrite.guard` is tried until one costs the kernel as launched nothing; where none does,
+one that keeps the software pipeline, then has the most workgroups a CU, fewest spills and registers, shortest code.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from xcd_model import Gpu, Resources
 from xcd_model.errors import CompileError, NotBijective, RewriteError
 
 _WORKER = "swizzle_sim.rewrite.price_worker"
-_FORMAT = 5  # of the entries on disk
+_FORMAT = 6  # of the entries on disk
 _CODE = ("capture", "rewrite", "language", "triton_source")  # packages that decide what is emitted and how it is read
 
 

@@ -93,10 +93,11 @@ def _priced(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _cost(one: tuple[RemapPrice, Rewritten, Compiled], levels: int) -> tuple[int, ...]:
-    """What a spelling costs: workgroups and spills, instructions where they take time, registers, code and text."""
-    after, text = one[0].after, one[1].text
+    """What a spelling costs: the pipeline, workgroups, spills, instructions where they take time, registers, text."""
+    found, after, text = one[0], one[0].after, one[1].text
     instructions = after.executed_before_loop(levels) if levels else 0
-    return -after.workgroups_per_cu, after.spills, instructions, after.registers, after.code_bytes, len(text)
+    grown = (-after.workgroups_per_cu, after.spills, instructions, after.registers, after.code_bytes, len(text))
+    return (found.loses_pipeline, *grown)
 
 
 def _with_offer(price: RemapPrice, rewritten: Rewritten, compiled: Compiled, compiler: _Compiler) -> RemapPrice:

@@ -85,13 +85,32 @@ class RemapPrice:
         return self.launched.workgroups_per_cu < self.before.workgroups_per_cu
 
     @property
+    def loses_pipeline(self) -> bool:
+        """Whether the compiler keeps fewer buffers of coming steps in LDS than it did, and so fewer loads in flight."""
+        old, new = self.before, self.launched
+        return new.lds_bytes < old.lds_bytes and new.instructions_in_flight < old.instructions_in_flight
+
+    @property
+    def is_costly(self) -> bool:
+        """Whether the kernel would be slower by the remap's code: workgroups or pipeline lost, or registers spilled."""
+        return self.loses_occupancy or self.loses_pipeline or self.launched.spills > self.before.spills
+
+    @property
     def is_free(self) -> bool:
-        """Whether it takes no more registers, spills nothing more and costs no workgroups a CU."""
-        old, new = self.before, self.after
-        return new.registers <= old.registers and new.spills <= old.spills and not self.loses_occupancy
+        """Whether it costs nothing, not even a register."""
+        grown = self.after.registers > self.before.registers or self.after.spills > self.before.spills
+        return not (grown or self.is_costly)
 
     def __str__(self) -> str:
-        return _change(self.before, self.after)
+        return _change(self.before, self.after) + self.lost_pipeline
+
+    @property
+    def lost_pipeline(self) -> str:
+        """What is said of a lost software pipeline; empty where it is kept."""
+        old, new = self.before, self.launched
+        loads = f"{old.instructions_in_flight} -> {new.instructions_in_flight} loads in flight"
+        lost = f", software pipeline lost (LDS {old.lds_bytes} -> {new.lds_bytes} B, {loads})"
+        return lost if self.loses_pipeline else ""
 
     @property
     def advice(self) -> str:
@@ -103,7 +122,12 @@ class RemapPrice:
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""
-        return {**asdict(self), "offer": dict(self.offer), "loses_occupancy": self.loses_occupancy}
+        return {
+            **asdict(self),
+            "offer": dict(self.offer),
+            "loses_occupancy": self.loses_occupancy,
+            "loses_pipeline": self.loses_pipeline,
+        }
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> RemapPrice:

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from swizzle_sim.rewrite import finalists
 from swizzle_sim.rewrite import price as pricing
 from swizzle_sim.rewrite.finalists import price_finalists
 from swizzle_sim.rewrite.guard import GENERAL
+from swizzle_sim.rewrite.price_worker import _cost
 from swizzle_sim.search.candidates import Candidate
 from swizzle_sim.search.history import History
 from swizzle_sim.search.ranking import Ranking
@@ -54,6 +56,16 @@ def test_lost_occupancy_is_named():
     assert offered.advice == (
         "scored and bundled with maxnreg=128: 118 -> 128 registers, 0 -> 2 spilled, 2 -> 2 workgroups an SM"
     )
+
+
+def test_a_lost_software_pipeline_is_named_and_no_gain():
+    launched = replace(LAUNCHED, arch="gfx942", lds_bytes=49152, instructions_in_flight=8, workgroups_per_cu=1)
+    after = replace(launched, lds_bytes=8192, instructions_in_flight=2, workgroups_per_cu=3)
+    lost, kept = RemapPrice(before=launched, after=after), RemapPrice(before=launched, after=launched)
+    assert lost.loses_pipeline and lost.is_costly and not lost.is_free and not kept.is_costly
+    assert str(lost).endswith("software pipeline lost (LDS 49152 -> 8192 B, 8 -> 2 loads in flight)")
+    assert _cost((kept, SimpleNamespace(text=b"longer"), None), 0) < _cost((lost, SimpleNamespace(text=b""), None), 0)
+    assert RemapPrice(before=launched, after=replace(launched, spills=10)).is_costly
 
 
 def test_registers_without_occupancy_are_no_loss_and_not_free():
