@@ -16,6 +16,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Sequence
+from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -38,6 +39,7 @@ class SlicedModule:
         self._path, self._arch, self._file = path, arch, str(text_from or path)
         self._run: set[tuple] = set()
         self.ran: list[ast.stmt] = []
+        self._lazy: Any = None
         self.roots: set[Path] = set()  # folders that imports of this file start from
         self._source = _source(text_from or path)
         self._slice = TopLevelSlice(self._source.tree, self._decorators)
@@ -198,8 +200,8 @@ class SlicedModule:
             place = self._place(name, level)
             assert place is not None
             return self._at(*place, name)
-        if name == "importlib":
-            return self._importlib()
+        if name in ("importlib", "importlib.metadata") or (top == "importlib" and not fromlist):
+            return self._metadata() if fromlist and name == "importlib.metadata" else self._importlib(name)
         if top == "torch":
             found: Any = torch_for(self._arch)
             for part in name.split(".")[1:] if fromlist else ():
@@ -224,14 +226,30 @@ class SlicedModule:
         root = None if parts[0] in REAL else self._root_of(parts[0])
         return None if root is None else (root.joinpath(*parts), {root})
 
-    def _importlib(self) -> Any:
-        """The module for imports by name, as a package's own choice of a backend is."""
+    def _importlib(self, part: str) -> Any:
+        """The module for imports by name, as a package's own choice of a backend is, with a part of it."""
 
         def import_module(name: str, package: str | None = None) -> Any:
             return self._import(name, fromlist=("",))
 
+        importlib.import_module(part)
         found = ModuleType("importlib")
-        vars(found).update({**vars(importlib), "import_module": import_module})
+        vars(found).update({**vars(importlib), "import_module": import_module, "metadata": self._metadata()})
+        return found
+
+    def _metadata(self) -> Any:
+        """``importlib.metadata``, to which a package that lies there unpacked is of version 0."""
+
+        def version(package: str) -> str:
+            try:
+                return metadata.version(package)
+            except metadata.PackageNotFoundError:
+                if self._root_of(package) is None:
+                    raise
+                return "0"
+
+        found = ModuleType("importlib.metadata")
+        vars(found).update({**vars(metadata), "version": version})
         return found
 
     def _at(self, where: Path, roots: set[Path], name: str) -> Any:
@@ -269,7 +287,7 @@ class SlicedModule:
         return module_file(folder / name) if is_package else None
 
     def _elsewhere(self, name: str) -> Any:
-        """A submodule, or a name of a module that is imported with a star."""
+        """A submodule, a name of a module that is imported with a star, or one that the module makes when asked."""
         found = self._submodule(name)
         if found is not None:
             return self._sliced(found, self.roots)
@@ -278,7 +296,17 @@ class SlicedModule:
             if _has(other, name):
                 self._note(star)
                 return getattr(other, name)
+        if "__getattr__" in self._slice.names:
+            return self._own_getattr()(name)
         raise AttributeError(name)
+
+    def _own_getattr(self) -> Any:
+        """The file's own ``__getattr__``, which stands behind `_get`."""
+        own = vars(self.module)
+        if self._lazy is None:
+            self._define("__getattr__")
+            self._lazy, own["__getattr__"] = own["__getattr__"], self._get
+        return self._lazy
 
 
 def _modules_of(stmt: ast.Import | ast.ImportFrom) -> list[tuple[str, int]]:

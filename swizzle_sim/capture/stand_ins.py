@@ -167,7 +167,7 @@ def torch_for(arch: str) -> ModuleType:
         "cuda.is_available": lambda: True, "cuda.device_count": lambda: 1, "cuda.current_device": lambda: 0,
         "cuda.get_device_name": lambda *_: NAMES[arch], "cuda.get_device_properties": lambda *_: properties,
         "cuda.get_device_capability": lambda *_: (properties.major, properties.minor),
-        "xpu.is_available": lambda: False, "backends.mps.is_available": lambda: False,
+        "xpu.is_available": lambda: False, "backends.mps.is_available": lambda: False, "cpu.is_available": lambda: True,
         "compiler.is_compiling": lambda: False, "is_grad_enabled": lambda: False, "float": torch_dtype("fp32"),
         "Tensor": TensorStandIn, "half": torch_dtype("fp16"), "long": torch_dtype("int64"), "int": torch_dtype("int32"),
         "device": lambda kind, index=0: SimpleNamespace(type=str(kind).partition(":")[0], index=index),
