@@ -33,13 +33,15 @@ class TileLoop:
     reads: list[ast.Name] = field(default_factory=list)  # where the tile id is used: these are to be remapped
     counters: list[Counter] = field(default_factory=list)  # ids that run along
     claimed: bool = False  # whether an atomic gives the next tile
+    flat: bool = False  # whether it runs over the steps of all tiles, and goes on to the next tile now and then
 
 
 def tile_loops(source: EditableSource, calls: list[ProgramId]) -> list[TileLoop]:
     """Find ``for tile in range(pid, num_tiles, num_programs)`` and ``while tile < num_tiles`` loops.
 
     A while loop goes on in steps, or by the claim that it started with: ``tile = tl.atomic_add(counter, 1)``, or a
-    helper of the file that does. There are none where the kernel is not persistent.
+    helper of the file that does. A flat loop runs over the steps of all of a program's tiles: its tile id begins one
+    step before the program id. There are none where the kernel is not persistent.
     """
     claimed = list(_claimed_loops(source))
     for loop in claimed:
@@ -51,6 +53,7 @@ def tile_loops(source: EditableSource, calls: list[ProgramId]) -> list[TileLoop]
     loops = [*_for_loops(source, own, pids), *_while_loops(source, pids)]
     for loop in loops:
         _follow(source, loop, pids)
+    loops = loops or list(_flat_loops(source, own, pids))
     if loops:
         _check_other_uses(source, loops, own, pids)
     return loops
@@ -72,6 +75,33 @@ def _while_loops(source: EditableSource, pids: dict[str, ast.Call]) -> Iterator[
         steps = [step for node in nodes(*loop.body) if (step := _step(node, name))]
         if name in pids and len(steps) == 1:
             yield TileLoop(loop, name, _text(source, count), steps[0])
+
+
+def _flat_loops(source: EditableSource, calls: list[ProgramId], pids: dict[str, ast.Call]) -> Iterator[TileLoop]:
+    """``tile = pid - NUM_SMS`` before a loop that adds the step; ``pid < num_tiles % NUM_SMS`` names the tiles."""
+    ids = {*pids, *(ast.unparse(one.call) for one in calls)}
+    for node in nodes(source.function):
+        match node:
+            case ast.Assign([ast.Name(tile)], ast.BinOp(_, ast.Sub(), by) as value):
+                step = ast.unparse(by)
+                inside = [one for one in nodes(source.function) if isinstance(one, ast.For) and _adds(one, tile, step)]
+                counts = {text for one in nodes(source.function) if (text := _count(one, step, ids))}
+                if _is_step_before(value, step, ids) and inside and len(counts) == 1:
+                    loop = TileLoop(inside[-1], tile, counts.pop(), step, flat=True)
+                    loop.counters.append(_counter(source, loop, tile))
+                    yield loop
+
+
+def _adds(loop: ast.For, tile: str, step: str) -> bool:
+    return [text for node in nodes(*loop.body) if (text := _step(node, tile))] == [step]
+
+
+def _count(node: ast.AST, step: str, ids: Iterable[str]) -> str | None:
+    """Text of the tiles in ``pid < num_tiles % step``, which says whether a program has one more than others."""
+    match node:
+        case ast.Compare(pid, [ast.Lt()], [ast.BinOp(count, ast.Mod(), by)]):
+            return ast.unparse(count) if ast.unparse(pid) in ids and ast.unparse(by) == step else None
+    return None
 
 
 def _claimed_loops(source: EditableSource) -> Iterator[TileLoop]:
@@ -177,8 +207,13 @@ def _check_other_uses(
             continue
         outer = source.parent(node)
         allowed = (
-            (isinstance(outer, ast.Assign) and not isinstance(node.ctx, ast.Load) and outer.value is pids[node.id])
+            (
+                isinstance(outer, ast.Assign)
+                and not isinstance(node.ctx, ast.Load)
+                and pids[node.id] in nodes(outer.value)
+            )
             or any(_is_step_before(outer, one.step, pids) for one in loops)
+            or any(one.flat and _count(outer, one.step, pids) == one.count for one in loops)
             or _only_leaves(source, outer)
         )
         if not allowed:
@@ -212,8 +247,13 @@ def _step(node: ast.AST, name: str) -> str | None:
 
 
 def _assigned_name(source: EditableSource, call: ast.Call) -> str | None:
-    """Name that a call's value is given to, as in ``pid = tl.program_id(0)``."""
-    match source.parent(call):
+    """Name that a call's value is given to, as in ``pid = tl.program_id(0)``, cast or not."""
+    held: ast.AST = call
+    outer = source.parent(call)
+    if isinstance(outer, ast.Attribute) and outer.attr == "to":
+        held = source.parent(outer)
+        outer = source.parent(held)
+    match outer if isinstance(held, ast.Call) else None:
         case ast.Assign([ast.Name(name)]):
             return name
     return None

@@ -79,10 +79,11 @@ def place_in_loops(source: EditableSource, loops: list[TileLoop], helper: Helper
         raise source.refuse(f"the swizzle reads {stored.id}, which is changed here", stored)
     done: set[str] = set()
     for loop in loops:
-        name = source.fresh(f"swizzled_{loop.variable}")
-        source.at_top(loop.loop, partial(assignment, [name], helper, {0: loop.variable}, source))
-        for read in loop.reads:
-            source.replace(read, name)
+        if not loop.flat:
+            name = source.fresh(f"swizzled_{loop.variable}")
+            source.at_top(loop.loop, partial(assignment, [name], helper, {0: loop.variable}, source))
+            for read in loop.reads:
+                source.replace(read, name)
         for counter in loop.counters:
             if counter.name in done:
                 continue

@@ -104,3 +104,24 @@ def histogram(x_ptr, sums_ptr, n, BLOCK_SIZE: tl.constexpr):
     items = tl.program_id(0) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
     values = tl.load(x_ptr + items, mask=items < n, other=0.0)
     tl.atomic_add(sums_ptr + items % 3, values, mask=items < n)  # order of float sums: that of the tiles
+
+
+@triton.jit
+def flat(x_ptr, y_ptr, n_rows, width, COLS: tl.constexpr, NUM_SMS: tl.constexpr):
+    """Rows in steps of COLS items, one loop over the steps of all rows of a program."""
+    pid = tl.program_id(0).to(tl.int32)
+    steps = tl.cdiv(width, COLS)
+    mine = n_rows // NUM_SMS
+    if pid < n_rows % NUM_SMS:
+        mine += 1
+    row = pid - NUM_SMS
+    step = -1
+    base = 0
+    for _ in range(0, steps * mine):
+        step = tl.where(step == steps - 1, 0, step + 1)
+        if step == 0:
+            row += NUM_SMS
+            base = row * width
+        cols = step * COLS + tl.arange(0, COLS)
+        x = tl.load(x_ptr + base + cols, mask=cols < width)
+        tl.store(y_ptr + base + cols, x * 2, mask=cols < width)

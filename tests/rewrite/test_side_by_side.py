@@ -98,6 +98,7 @@ def test_sizes_are_halved_where_no_known_grid_keeps_whole_chunks_and_constants_k
         ("copy_3d", "contiguous", "program"),
         ("persistent", "contiguous+group_m(size=3)", "tile"),
         ("rows_while", "chunked(chunk=2)", "tile"),
+        ("flat", "chunked(chunk=2)", "tile"),
         ("histogram", "contiguous", "program"),
     ],
 )

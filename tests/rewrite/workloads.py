@@ -85,6 +85,17 @@ def rows_while(rows=21, programs=5):
     return kernel(launch, Grid((programs,)), n_rows=rows)
 
 
+def flat(rows=21, programs=5):
+    arrays = {
+        "x_ptr": Array(shape=(rows, 70), dtype="fp32"),
+        "y_ptr": Array(shape=(rows, 70), dtype="fp32", role="out"),
+    }
+    constants = {"COLS": 32, "NUM_SMS": programs}
+    inputs = draw(x_ptr=((rows, 70), "f4"))
+    launch = launched("flat", {**arrays, "n_rows": rows, "width": 70}, constants, (programs,), inputs)
+    return kernel(launch, Grid((programs,)), n_rows=rows)
+
+
 def histogram(n=1000):
     grid = (-(-n // 64),)
     arrays = {"x_ptr": Array(shape=(n,), dtype="fp32"), "sums_ptr": Array(shape=(3,), dtype="fp32", role="inout")}
