@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from swizzle_sim.capture.block_logic import join_blocks
 from swizzle_sim.capture.device_library import answers_truth, give_results, on_data
 from swizzle_sim.capture.process import check_installed
 from swizzle_sim.capture.scalars import give_aggregates_methods, give_scalars_methods
@@ -39,6 +40,7 @@ class Language:
         self.tl, self.interpreter = load("triton.language"), load("triton.runtime.interpreter")
         give_scalars_methods(self.interpreter)
         give_aggregates_methods(self.interpreter)
+        join_blocks(self.interpreter)
         self._done: set[int] = set()
         self.products = Products(self.interpreter.interpreter_semantic)
         self._patch = self.interpreter._patch_lang

@@ -16,6 +16,7 @@ from triton.runtime import interpreter
 from triton.runtime.interpreter import InterpretedFunction, interpreter_builder
 from triton.tools.tensor_descriptor import TensorDescriptor
 
+from swizzle_sim.capture.block_logic import join_blocks
 from swizzle_sim.capture.device_library import bfloat16_bits, give_data_results
 from swizzle_sim.capture.kernel_file import constant, load_function
 from swizzle_sim.capture.memory import KINDS
@@ -42,6 +43,7 @@ def main(question: str, answer: str) -> None:
     request = json.loads(Path(question).read_text(encoding="utf-8"))
     give_scalars_methods(interpreter)
     give_aggregates_methods(interpreter)
+    join_blocks(interpreter)
     give_data_results(interpreter)
     patch_once_a_launch(interpreter)
     try:

@@ -125,3 +125,11 @@ def flat(x_ptr, y_ptr, n_rows, width, COLS: tl.constexpr, NUM_SMS: tl.constexpr)
         cols = step * COLS + tl.arange(0, COLS)
         x = tl.load(x_ptr + base + cols, mask=cols < width)
         tl.store(y_ptr + base + cols, x * 2, mask=cols < width)
+
+
+@triton.jit
+def fill(y_ptr, m, n, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    cols = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    inside = rows[:, None] < m and not cols[None, :] >= n  # joined elementwise by the compiler
+    tl.store(y_ptr + rows[:, None] * n + cols[None, :], 1.0, mask=inside)

@@ -99,6 +99,7 @@ def test_sizes_are_halved_where_no_known_grid_keeps_whole_chunks_and_constants_k
         ("persistent", "contiguous+group_m(size=3)", "tile"),
         ("rows_while", "chunked(chunk=2)", "tile"),
         ("flat", "chunked(chunk=2)", "tile"),
+        ("fill", "contiguous", "program"),
         ("histogram", "contiguous", "program"),
     ],
 )
@@ -118,6 +119,14 @@ def test_claimed_tiles_leave_the_same_memory_and_lost_ones_do_not():
     lost = found.text.replace(b"swizzled_tile = swizzle(tile,", b"swizzled_tile = swizzle(tile // 2,")
     with pytest.raises(RewriteError, match="c_ptr differs"):
         run_side_by_side(replace(found, text=lost), [(work, None, "whole")])
+
+
+@pytest.mark.parametrize("wrong", [(b" m and not", b" m or not"), (b" and not cols", b" and cols")])
+def test_blocks_are_joined_as_the_compiler_joins_them(wrong):
+    work = workloads.fill()
+    found = rewritten(work, "contiguous")
+    with pytest.raises(RewriteError):
+        run_side_by_side(replace(found, text=found.text.replace(*wrong)), [(work, None, "whole")])
 
 
 def test_a_kernel_that_computes_otherwise_is_noticed():

@@ -85,6 +85,13 @@ def rows_while(rows=21, programs=5):
     return kernel(launch, Grid((programs,)), n_rows=rows)
 
 
+def fill(m=75, n=50):
+    grid = (-(-m // 16), -(-n // 16))
+    arrays = {"y_ptr": Array(shape=(m, n), dtype="fp32", role="out")}
+    launch = launched("fill", {**arrays, "m": m, "n": n}, {"BLOCK_M": 16, "BLOCK_N": 16}, grid, draw())
+    return kernel(launch, Grid(grid), m=m, n=n)
+
+
 def flat(rows=21, programs=5):
     arrays = {
         "x_ptr": Array(shape=(rows, 70), dtype="fp32"),
