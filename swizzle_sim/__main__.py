@@ -23,6 +23,7 @@ _ended_by: list[int] = []  # the first of these signals that came
 def main() -> None:
     """Run the command line; the console script calls this."""
     try:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # else numpy starts a thread a core, which spins
         gc.set_threshold(20_000, 20, 20)  # compiling makes objects by the million, and next to no garbage
         _give_back_what_is_freed()
         sys.unraisablehook = _again
