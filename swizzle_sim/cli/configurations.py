@@ -10,6 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from swizzle_sim.base.interruption import go_on_with
+from swizzle_sim.base.progress import Progress
+from swizzle_sim.cli.arguments import capture_progress, counted, parse_sizes
+from swizzle_sim.cli.output import console, pct, print_json, simulated, sizes_text, table
+from xcd_model.errors import SearchError
 
 if TYPE_CHECKING:
     from swizzle_sim.cli.arguments import Launch
@@ -54,7 +58,6 @@ def tune_configurations(
 
 def _check(kernel: str, run: RunOptions) -> None:
     from swizzle_sim.workload.kernels import DECLARING, file_of, is_user_kernel
-    from xcd_model.errors import SearchError
 
     if not is_user_kernel(kernel) or not file_of(kernel).endswith(DECLARING):
         raise SearchError(f"--tune configs: {kernel} has no autotuner: give a file with a declaration", code="tune")
@@ -66,7 +69,6 @@ def _gather(every: list[Tuned], launch: Launch, gpu: Gpu, run: RunOptions) -> No
     """Compile and capture all configurations."""
     from swizzle_sim.capture.configurations import configurations
     from swizzle_sim.capture.own_remap import own_remap
-    from swizzle_sim.cli.arguments import capture_progress, counted, parse_sizes
     from swizzle_sim.pricing.scoring import Scorer
     from swizzle_sim.search.strategies.configurations import Tuned
 
@@ -84,7 +86,6 @@ def _gather(every: list[Tuned], launch: Launch, gpu: Gpu, run: RunOptions) -> No
 
 
 def _tune(every: Sequence[Tuned], store: PointStore, replays: int | None, threads: int, end_s: float) -> None:
-    from swizzle_sim.base.progress import Progress
     from swizzle_sim.search.strategies.configurations import tune
 
     began, best = time.monotonic(), float("inf")
@@ -106,8 +107,6 @@ def _tune(every: Sequence[Tuned], store: PointStore, replays: int | None, thread
 
 def _nothing(kernel: str, every: Sequence[Tuned], stopped: bool) -> None:
     """Say why there is no table."""
-    from xcd_model.errors import SearchError
-
     if stopped:
         raise KeyboardInterrupt
     refused = next((one.configuration.refused for one in every if one.configuration.refused), "there was no time")
@@ -120,8 +119,6 @@ def _autotuned(ranked: Sequence[Tuned]) -> Tuned:
 
 
 def _print_json(kernel: str, ranked: Sequence[Tuned], gpu: Gpu, run: RunOptions) -> None:
-    from swizzle_sim.cli.output import print_json
-
     first = ranked[0].scorer
     assert first
     print_json(
@@ -140,8 +137,6 @@ def _print_json(kernel: str, ranked: Sequence[Tuned], gpu: Gpu, run: RunOptions)
 
 
 def _print(launch: Launch, ranked: Sequence[Tuned], gpu: Gpu) -> None:
-    from swizzle_sim.cli.output import console, pct, simulated, sizes_text, table
-
     first, chosen = ranked[0].scorer, _autotuned(ranked)
     assert first and chosen.launch_order and ranked[0].best
     names = _differing([one.configuration.chosen for one in ranked])

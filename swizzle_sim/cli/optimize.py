@@ -10,22 +10,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from swizzle_sim.base.interruption import go_on_with
+from swizzle_sim.base.progress import Progress
 from swizzle_sim.cli.arguments import (
     GpuName,
     Json,
     Launch,
     Sizes,
+    argument,
     grouped,
     known_kernels,
-    offer,
     one_folder,
     parse_sizes,
 )
+from swizzle_sim.cli.output import print_json, say, scored_on
 from swizzle_sim.cli.proposer_options import LlmOptions, Proposer, RunOptions, SearchOptions, check_options
 from swizzle_sim.cli.run_end import End, print_end, print_run, print_run_json, print_table, slower_lines
+from xcd_model.errors import RunError, SizeError
 
 if TYPE_CHECKING:
     from swizzle_sim.pricing.scoring import Scorer
@@ -38,12 +39,7 @@ RUNS = "runs"
 ABOUT = ("kernel", "gpu", "problem", "replay", "seed", "kind")  # of the document of a proposer
 
 KernelName = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="KERNEL",
-        help="Kernel, such as gemm; not needed with --replay RUN or --resume RUN.",
-        autocompletion=offer(known_kernels),
-    ),
+    str | None, argument("KERNEL", "Kernel, such as gemm; not needed with --replay RUN or --resume RUN.", known_kernels)
 ]
 
 
@@ -59,8 +55,6 @@ def optimize(
     json: Json = False,
 ) -> None:
     """Try swizzles on a kernel and rank them: known families, a search of templates, or proposals of a model."""
-    from xcd_model.errors import SizeError
-
     one_folder(run.out, run.resume)
     if run.objective is not None:
         from swizzle_sim.search.ranking import read_objectives
@@ -90,7 +84,6 @@ def _run_to_repeat(replay: str | None) -> Path | None:
     """Folder of a recorded run, where ``--replay`` names one rather than a replay."""
     from swizzle_sim.pricing.replaying import REPLAYS
     from swizzle_sim.search.history import FILE
-    from xcd_model.errors import RunError
 
     if replay is None or replay in REPLAYS:
         return None
@@ -186,7 +179,6 @@ def _propose(
     json: bool,
 ) -> None:
     """Run a proposer, conclude its run and print it; or repeat a run of a model."""
-    from swizzle_sim.cli.output import say
     from swizzle_sim.search.history import FILE, History
     from swizzle_sim.search.loop import RunConfig
     from swizzle_sim.search.proposers import Task, load_proposer
@@ -231,8 +223,6 @@ def _command() -> str:
 
 def _priced(run: Run, scorer: Scorer) -> Run:
     """Run whose finalists are compiled as they would be rewritten, and scored so."""
-    from swizzle_sim.base.progress import Progress
-    from swizzle_sim.cli.output import say
     from swizzle_sim.rewrite.finalists import price_finalists
     from swizzle_sim.search.history import History
 
@@ -247,7 +237,6 @@ def _priced(run: Run, scorer: Scorer) -> Run:
 
 def _conclude(run: Run, scorer: Scorer, given: RunOptions) -> End:
     """Compile the finalists, test the ranking, advise, rewrite a user's kernel, and write the report with all of it."""
-    from swizzle_sim.base.progress import Progress
     from swizzle_sim.cli.rewrite import rewrite_best
     from swizzle_sim.report import write_best, write_report
     from swizzle_sim.report.rank_stability import check_finalists
@@ -273,8 +262,6 @@ def _conclude(run: Run, scorer: Scorer, given: RunOptions) -> End:
 
 def _print_proposed(found: Proposed, end: End, scorer: Scorer, json: bool) -> None:
     """Print the result of a proposer that has a table of its own."""
-    from swizzle_sim.cli.output import print_json, scored_on
-
     if json:
         document = {key: value for key, value in scored_on(scorer).items() if key in ABOUT}
         document |= {"advice": end.advice.as_dict(), "uncertainty": end.stability, "run": str(end.run.folder)}

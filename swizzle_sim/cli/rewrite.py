@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from swizzle_sim.cli.arguments import Json, Launch, SwizzleText, grouped, load_swizzle, offer, option, parse_sizes
+from swizzle_sim.cli.arguments import Json, Launch, SwizzleText, grouped, load_swizzle, option, parse_sizes
 from swizzle_sim.cli.output import print_json, say
 from xcd_model.errors import SwizzleSimError
 
@@ -26,7 +26,7 @@ At = Annotated[
     option(
         "--at",
         help="Ids to remap: program, tile, or auto: the tile's where programs=... is declared.",
-        autocompletion=offer(lambda: ("auto", "program", "tile")),
+        offers=("auto", "program", "tile"),
     ),
 ]
 
@@ -35,7 +35,7 @@ Elsewhere = Annotated[
     option(
         "--elsewhere",
         help="At other sizes than these: general (the swizzle), launch-order, or any: what costs least here.",
-        autocompletion=offer(lambda: ("any", "general", "launch-order")),
+        offers=("any", "general", "launch-order"),
     ),
 ]
 

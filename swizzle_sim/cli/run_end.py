@@ -7,6 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from swizzle_sim.cli.output import (
+    console,
+    print_advice,
+    print_json,
+    score_cells,
+    score_columns,
+    scored_on,
+    simulated,
+    sizes_text,
+    table,
+)
+
 if TYPE_CHECKING:
     from swizzle_sim.cli.rewrite import Written
     from swizzle_sim.pricing.scoring import Scorer
@@ -52,8 +64,6 @@ def _entry(attempt: Attempt, places: Mapping[int, str]) -> dict[str, Any]:
 
 def print_run_json(end: End, scorer: Scorer) -> None:
     """Print a run as one JSON document."""
-    from swizzle_sim.cli.output import print_json, scored_on
-
     run = end.run
     places = run.ranking.places(run.attempts)
     print_json(
@@ -74,7 +84,6 @@ def print_run_json(end: End, scorer: Scorer) -> None:
 
 def print_table(end: End, scorer: Scorer, shown: Sequence[tuple[str, str, Attempt | None]]) -> None:
     """Print advice, and a row for each label, name and attempt; where each holds, if that is not every grid."""
-    from swizzle_sim.cli.output import print_advice, score_cells, score_columns, simulated, sizes_text, table
     from swizzle_sim.language.lattice import unconditional
 
     print_advice(end.advice)
@@ -116,7 +125,6 @@ def slower_lines(run: Run) -> list[str]:
 
 def print_end(end: End, lines: list[str], more_files: str) -> None:
     """Print what stands below the table: remarks, files, and where to read on."""
-    from swizzle_sim.cli.output import console
     from swizzle_sim.report.rank_stability import stability_lines
 
     folder, stability, written = end.run.folder, end.stability, end.written
