@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from swizzle_sim.base.interruption import go_on_with
 from swizzle_sim.base.progress import Progress
 from swizzle_sim.cli.arguments import capture_progress, counted, parse_sizes
-from swizzle_sim.cli.output import console, pct, print_json, simulated, sizes_text, table
+from swizzle_sim.cli.output import line, pct, print_json, simulated, table, title_of
 from xcd_model.errors import SearchError
 
 if TYPE_CHECKING:
@@ -150,10 +150,10 @@ def _print(launch: Launch, ranked: Sequence[Tuned], gpu: Gpu) -> None:
         figures = [f"{score.time_us:.1f}", f"{one.launch_order.time_us:.1f}", pct(score.l2_hit_rate)]
         figures += [str(one.scorer.kernel.resources.vgprs), str(one.scorer.occupancy), str(len(one.scores))]
         rows.append([f"@{one.configuration.place}", *shown, _words(swizzle), *figures])
-    title = f"{first.kernel.name} {sizes_text(first.kernel.problem)} on {gpu.title}, configuration x swizzle"
+    title = f"{title_of(first.kernel, gpu)}, configuration x swizzle"
     table(title, columns, rows, left=2 + len(names), note=simulated(gpu.name, first.replay))
-    for line in _remarks(launch, ranked, chosen):
-        console(wide=True).print(line, markup=False)
+    for said in _remarks(launch, ranked, chosen):
+        line(said)
 
 
 def _words(swizzle: str) -> str:

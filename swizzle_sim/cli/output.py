@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from swizzle_sim.pricing.scores import Balance, Score
     from swizzle_sim.pricing.scoring import Scorer
     from swizzle_sim.search.advice import Advice
+    from swizzle_sim.workload.kernels import Kernel
     from swizzle_sim.workload.price import RemapPrice
-    from xcd_model import Traffic
+    from xcd_model import Gpu, Traffic
 
 SCHEMA = 1  # of the documents of --json: raised when a key goes or changes its meaning, not when one comes
 PROSE = 24  # columns that a column of prose keeps
@@ -186,9 +187,23 @@ def print_advice(advice: Advice) -> None:
         line(f"  next: {visible(command)}")
 
 
-def score_cells(score: Score) -> list[str]:
-    """Cells of one score, in the order of `SCORE_COLUMNS`."""
-    return [said(score) for said in SCORE.values()]
+def score_cells(score: Score | None) -> list[str]:
+    """Cells of one score, in the order of `SCORE_COLUMNS`; dashes where there is none."""
+    return [said(score) if score else "-" for said in SCORE.values()]
+
+
+def score_table(
+    title: str, heads: Sequence[str], rows: Iterable[tuple[Any, ...]], gpu: str, replay: str, left: int | None = None
+) -> None:
+    """Print scores: each row has cells below ``heads``, all of them text if not ``left`` are, and a score or None."""
+    cells = [[*row[:-1], *score_cells(row[-1])] for row in rows]
+    left = len(heads) if left is None else left
+    table(title, [*heads, *score_columns(gpu, replay)], cells, left=left, note=simulated(gpu, replay))
+
+
+def title_of(kernel: Kernel, gpu: Gpu) -> str:
+    """Kernel, sizes and GPU above a table."""
+    return f"{kernel.name} {sizes_text(kernel.problem)} on {gpu.title}"
 
 
 def sizes_text(problem: Mapping[str, int]) -> str:

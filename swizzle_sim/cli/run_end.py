@@ -7,17 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from swizzle_sim.cli.output import (
-    console,
-    print_advice,
-    print_json,
-    score_cells,
-    score_columns,
-    scored_on,
-    simulated,
-    sizes_text,
-    table,
-)
+from swizzle_sim.cli.output import line, print_advice, print_json, score_table, scored_on, title_of
 
 if TYPE_CHECKING:
     from swizzle_sim.cli.rewrite import Written
@@ -87,15 +77,14 @@ def print_table(end: End, scorer: Scorer, shown: Sequence[tuple[str, str, Attemp
     from swizzle_sim.language.lattice import unconditional
 
     print_advice(end.advice)
-    figures = score_columns(scorer.gpu.name, scorer.replay)
-    rows = [[label, name, *(score_cells(a.score) if a and a.score else "-" * len(figures))] for label, name, a in shown]
     domains = [str(a.verdict["domain"]) if a and a.score else "-" for _, _, a in shown]
-    columns = ["", "swizzle", *figures]
-    if not all(unconditional(domain) or domain == "-" for domain in domains):
-        columns.insert(2, "valid where")
-        rows = [[*row[:2], domain, *row[2:]] for row, domain in zip(rows, domains, strict=True)]
-    title = f"{scorer.kernel.name} {sizes_text(scorer.kernel.problem)} on {scorer.gpu.title}"
-    table(title, columns, rows, left=len(columns) - len(figures), note=simulated(scorer.gpu.name, scorer.replay))
+    conditional = not all(unconditional(domain) or domain == "-" for domain in domains)
+    rows = [
+        (label, name, *([domain] if conditional else []), a and a.score)
+        for (label, name, a), domain in zip(shown, domains, strict=True)
+    ]
+    heads = ["", "swizzle", *(["valid where"] if conditional else [])]
+    score_table(title_of(scorer.kernel, scorer.gpu), heads, rows, scorer.gpu.name, scorer.replay)
 
 
 def print_run(end: End, scorer: Scorer, remarks: Sequence[str] = ()) -> None:
@@ -132,17 +121,12 @@ def print_end(end: End, lines: list[str], more_files: str) -> None:
     names = "best.txt, best_triton.py, best.hip"
     names = f"report.html, {names}, pictures" if (folder / "report.html").is_file() else names
     files = f"written: {folder}/ ({names}, {more_files})"
-    out = console(wide=True)
-    for line in (
-        *lines,
-        *(stability_lines(stability) if stability else ()),
-        *([files] if whole else ()),
-        *(written.lines if written else ()),
-    ):
-        out.print(line, markup=False)
-    if not whole:
-        return
-    if more_files == "transcript":
-        out.print(f"repeat it with no model: swizzle-sim optimize --replay {shlex.quote(str(folder))}", markup=False)
-    else:
-        out.print(f"next: swizzle-sim report {shlex.quote(str(folder))} --open", markup=False)
+    lines += stability_lines(stability) if stability else ()
+    lines += [files] if whole else ()
+    lines += written.lines if written else ()
+    if whole:
+        named = shlex.quote(str(folder))
+        again = f"repeat it with no model: swizzle-sim optimize --replay {named}"
+        lines += [again if more_files == "transcript" else f"next: swizzle-sim report {named} --open"]
+    for said in lines:
+        line(said)

@@ -13,7 +13,7 @@ import typer
 from swizzle_sim.base.atomic_write import write_whole
 from swizzle_sim.base.progress import Progress
 from swizzle_sim.cli.arguments import Json, argument, option, run_folders
-from swizzle_sim.cli.output import console, pct, print_json, sizes_text, table
+from swizzle_sim.cli.output import line, pct, print_json, sizes_text, table
 from xcd_model.errors import RunError, SwizzleSimError
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def runs(
         print_json({"runs": found})
         return
     if not found:
-        console().print(f"no runs in {folder}; make one: swizzle-sim optimize gemm", markup=False)
+        line(f"no runs in {folder}; make one: swizzle-sim optimize gemm")
         return
     print_runs(f"Runs in {folder}", found)
 
@@ -88,13 +88,11 @@ def _repair(folder: Path, json: bool) -> None:
     if json:
         print_json({"run": str(folder), "repaired": [asdict(one) for one in done]})
         return
-    out = console(wide=True)
     for one in done:
         read = ", ".join(f"{count} of table {name}" for name, count in one.rows.items())
         lost = "; ".join(f"lost of {name}: {_numbers(numbers)}" for name, numbers in one.lost.items()) or "nothing lost"
-        out.print(f"{one.file}: rows read: {read}; {lost}; the damaged file is {one.file}.damaged", markup=False)
-    end = f"go on with --resume {folder}, which makes lost attempts anew" if done else f"{folder}: nothing is damaged"
-    out.print(end, markup=False)
+        line(f"{one.file}: rows read: {read}; {lost}; the damaged file is {one.file}.damaged")
+    line(f"go on with --resume {folder}, which makes lost attempts anew" if done else f"{folder}: nothing is damaged")
 
 
 def _numbers(numbers: tuple[int, ...]) -> str:
@@ -171,7 +169,7 @@ def report(
     if json:
         print_json({"run": str(run), "report": str(page)})
     else:
-        console().print(f"written: {page}", markup=False)
+        line(f"written: {page}")
     if open_:
         import webbrowser
 
@@ -221,7 +219,7 @@ def compare(runs: Runs, json: Json = False) -> None:
     _print_orders([folder.name for folder in runs], rows)
     said = f"the runs differ in {', '.join(_spoken(differ))}: figures of one cannot be held against the other's"
     alike = "the runs have the same kernel, sizes, GPU, replay, seed and version: their figures compare"
-    console(wide=True).print(said if differ else alike, markup=False)
+    line(said if differ else alike)
 
 
 def _spoken(differ: Sequence[str]) -> list[str]:
@@ -277,6 +275,6 @@ def export(
     if json:
         print_json({"runs": [str(folder) for folder in runs], "written": str(out), "attempts": count})
         return
-    console(wide=True).print(f"written: {out} ({count} attempts)", markup=False)
+    line(f"written: {out} ({count} attempts)")
     if form == "study":
-        console(wide=True).print(f"  next: optuna-dashboard sqlite:///{out}", markup=False)
+        line(f"  next: optuna-dashboard sqlite:///{out}")

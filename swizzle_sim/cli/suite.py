@@ -20,7 +20,7 @@ from swizzle_sim.cli.arguments import (
     option,
     run_folders,
 )
-from swizzle_sim.cli.output import console, print_json, table
+from swizzle_sim.cli.output import line, print_json, table
 from xcd_model.errors import RunError
 
 if TYPE_CHECKING:
@@ -172,9 +172,6 @@ def _print(found: Suite, written: list[Path]) -> None:
     if all(unconditional(result.best_domain) for result in found.results):
         heads, rows = [*heads[:2], *heads[3:]], [[*row[:2], *row[3:]] for row in rows]
     table(f"Suite on {found.gpu}", heads, rows, left=len(heads) - 7)
-    out = console(wide=True)
-    for note in notes(found):
-        out.print(note, markup=False)
-    for path in written:
-        out.print(f"written: {path}", markup=False)
-    out.print(f"written: {found.folder}/ ({FILE}; --resume prints it again)", markup=False)
+    files = [*map(str, written), f"{found.folder}/ ({FILE}; --resume prints it again)"]
+    for said in (*notes(found), *(f"written: {file}" for file in files)):
+        line(said)

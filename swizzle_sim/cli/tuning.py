@@ -21,7 +21,7 @@ from swizzle_sim.cli.arguments import (
     load_swizzle,
     option,
 )
-from swizzle_sim.cli.output import console, pct, print_json, score_cells, score_columns, simulated, sizes_text, table
+from swizzle_sim.cli.output import line, pct, print_json, score_table, sizes_text, title_of
 from swizzle_sim.cli.proposer_options import as_typed
 from xcd_model.errors import SearchError, UnknownName
 
@@ -77,23 +77,20 @@ def ceiling(
         print_json({**about, "kind": "simulated", "seed": seed, **found.as_dict(), "files": [str(f) for f in files]})
         return
     rows = [
-        ("launch order", "identity", *score_cells(found.baseline)),
-        ("best formula", found.formula_name, *score_cells(found.formula)),
-        ("best permutation", found.found_by, *score_cells(found.permutation)),
-        ("... from a lookup table", "one extra load a workgroup", *score_cells(found.as_table)),
+        ("launch order", "identity", found.baseline),
+        ("best formula", found.formula_name, found.formula),
+        ("best permutation", found.found_by, found.permutation),
+        ("... from a lookup table", "one extra load a workgroup", found.as_table),
     ]
-    title = f"{workload.name} {sizes_text(workload.problem)} on {device.title}"
-    columns = ("", "swizzle", *score_columns(device.name, replay))
-    table(title, columns, rows, left=2, note=simulated(device.name, replay))
+    score_table(title_of(workload, device), ("", "swizzle"), rows, device.name, replay)
     behind = 100 * (found.permutation.l2_hit_rate - found.formula.l2_hit_rate)
-    out_console = console(wide=True)
-    for line in (
+    for said in (
         f"best formula: {behind:.2f} points below the best of {found.evaluations} permutations, "
         f"{100 * (found.bound - found.formula.l2_hit_rate):.2f} below the proven bound of {pct(found.bound)} %",
         f"cheapest assignment found: {pct(found.assigned_bound)} % with infinite caches",
         *(str(file) for file in files),
     ):
-        out_console.print(line, markup=False)
+        line(said)
 
 
 def tune_kernel(
@@ -162,12 +159,8 @@ def _print_tiles(
     from swizzle_sim.pricing.scores import Score
 
     names = list(ranked[0]["values"])
-    rows = [
-        [*(str(row["values"][name]) for name in names), *score_cells(Score.from_dict(row["score"]))]
-        for row in ranked[:TOP]
-    ]
-    columns = [*names, *score_columns(device.name, replay)]
-    table(f"{name} on {device.title}, tiles", columns, rows, left=0, note=simulated(device.name, replay))
+    rows = [(*(str(row["values"][name]) for name in names), Score.from_dict(row["score"])) for row in ranked[:TOP]]
+    score_table(f"{name} on {device.title}, tiles", names, rows, device.name, replay, left=0)
     counted = ", ".join(f"{n} {why}" for why, n in sorted(pruned.items())) or "none"
     print(f"{len(ranked)} configurations replayed; pruned before any replay: {counted}")
     print(f"registers and LDS: {how}; GROUP_M is contiguous+group_m, 0 the launch order")
@@ -213,16 +206,15 @@ def _print_settings(work: Kernel, device: Gpu, found: Found, what: str, said: li
             "launch order" if one.order.name == "identity" else one.order.name,
             str(one.what),
             pct(one.lockstep.l2_hit_rate),
-            *score_cells(one.timed or one.lockstep),
+            one.timed or one.lockstep,
         )
         for one in found.ranked
     ]
-    columns = ("swizzle", what, "lockstep\nL2 hit\nrate [%]", *score_columns(device.name, "timed"))
-    title = f"{work.name} {sizes_text(work.problem)} on {device.title}"
-    table(title, columns, rows, left=2, note=simulated(device.name, "timed"))
+    heads = ("swizzle", what, "lockstep\nL2 hit\nrate [%]")
+    score_table(title_of(work, device), heads, rows, device.name, "timed", left=2)
     counted = f"{found.tried} settings replayed in lockstep, {len(found.ranked)} of them timed"
-    for line in (*said, counted, *(f"not tried: {name}: {why}" for name, why in found.refused.items())):
-        console(wide=True).print(line, markup=False)
+    for one in (*said, counted, *(f"not tried: {name}: {why}" for name, why in found.refused.items())):
+        line(one)
 
 
 def _write_loop(folder: Path, work: Kernel, device: Gpu, best: Setting) -> Path:
