@@ -34,7 +34,7 @@ coverage: .venv/installed-test  ## lines that tests run, by file, in random orde
 	$(BIN)/python -m pytest -n 2 --dist worksteal -p randomly --cov=swizzle_sim --cov=xcd_model --cov=agent --cov=benchmarks
 
 mutants: .venv/installed-test  ## change the rules that counts rest on, one operator at a time: does a test notice?
-	$(BIN)/python -m tests.attack.mutants
+	$(BIN)/python -m benchmarks.tests.mutants
 
 audit: .venv/installed-test  ## a bill of materials, and known vulnerabilities of what is installed, from the network: one not looked up fails
 	$(PIP) pip-audit cyclonedx-bom
