@@ -8,7 +8,7 @@ from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.pricing.waiting import waited, with_flags_unset
 from swizzle_sim.workload.kernels import kernel
 from tests.capture.same_trace import assert_equal_traces, assert_same_trace, needs_triton
-from tests.suite.sizes import SIZES
+from tests.suite.small import NAMES, small
 from xcd_model import gpu
 
 
@@ -40,9 +40,9 @@ def test_spmv_structure_has_the_density_asked_for():
 
 
 @needs_triton
-@pytest.mark.parametrize("name", sorted(set(SIZES) - {"gemm_streamk"}))
+@pytest.mark.parametrize("name", sorted({*NAMES} - {"gemm_streamk"}))
 def test_access_model_is_the_kernel(name):
-    assert_same_trace(*map(by_tile, (kernel(name, **sizes) for sizes in SIZES[name])))
+    assert_same_trace(*(by_tile(kernel(name, **sizes)) for sizes in small(name)))
 
 
 def by_tile(work):
@@ -55,7 +55,7 @@ def test_streamk_access_model_is_the_kernel():
     """Interpreted workgroup by workgroup: it branches on locks that it also writes, which capture does not follow."""
     from swizzle_sim.capture.capture import capture_all
 
-    works = [kernel("gemm_streamk", **sizes) for sizes in SIZES["gemm_streamk"]]
+    works = [kernel("gemm_streamk", **sizes) for sizes in small("gemm_streamk")]
     for work, found in zip(works, capture_all([work.launch for work in works], full=True), strict=True):
         assert_equal_traces(work.build_trace(128), found.trace, str(work.problem))
 

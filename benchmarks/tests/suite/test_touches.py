@@ -2,10 +2,10 @@
 
 import pytest
 
+from benchmarks.tests.suite.sizes import CASES, case_id
 from benchmarks.tests.suite.touches import KERNELS, touches
 from swizzle_sim.workload.kernels import kernel
 from tests.naive_coalesce import shown, touched
-from tests.suite.sizes import CASES, case_id
 
 
 @pytest.mark.parametrize("line_bytes", [64, 128])

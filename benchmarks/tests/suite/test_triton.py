@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.tests.suite.sizes import CASES, PAPER, SIZES, case_id
 from swizzle_benchmarks.suite.fdtd_2d import fdtd_2d
 from swizzle_sim.language import Grid
 from swizzle_sim.workload.kernels import kernel
 from tests.capture.same_trace import needs_triton
-from tests.suite.sizes import CASES, PAPER, SIZES, case_id
 
 ROOT = Path(__file__).parents[3]
 ORDERS = ["plain", "shuffled"]
