@@ -3,8 +3,9 @@
 from swizzle_sim.workload.kernels import kernel, kernel_names
 
 NAMES = kernel_names()
-DEPTH = {
-    **{"conv_2d": {"C": 40}, "gemm_splitk": {"K": 600, "SPLITS": 3}},
+DEPTH = {  # of kernels whose grid says nothing of how deep their loops are
+    "conv_2d": {"C": 40},
+    "gemm_splitk": {"K": 600, "SPLITS": 3},
     "gemm_streamk": {"M": 400, "N": 600, "K": 90, "PROGRAMS": 7},
 }
 
