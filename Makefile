@@ -61,7 +61,7 @@ test-llm: .venv/installed-test  ## the agent with a real model, from wheels; Lin
 	$(BIN)/python -m pytest -m llm tests/agent
 
 wheel: .venv/installed-test  ## a wheel in an empty environment runs the README's commands; some minutes
-	$(BIN)/python -m tests.docs.wheel triton
+	$(BIN)/python -m benchmarks.tests.wheel triton
 
 lint: .venv/installed-test
 	$(BIN)/ruff check .
