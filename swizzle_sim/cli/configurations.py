@@ -13,6 +13,7 @@ from swizzle_sim.base.interruption import go_on_with
 from swizzle_sim.base.progress import Progress
 from swizzle_sim.cli.arguments import capture_progress, counted, parse_sizes
 from swizzle_sim.cli.output import line, pct, print_json, simulated, table, title_of
+from swizzle_sim.search.jobs import FILE, PointStore
 from xcd_model.errors import SearchError
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ def tune_configurations(
     launch: Launch, run: RunOptions, replays: int | None, max_minutes: float | None, json: bool
 ) -> None:
     """Try every configuration with swizzles, and print the pairs, fastest first."""
-    from swizzle_sim.search.jobs import FILE, PointStore
     from xcd_model import gpu as load_gpu
 
     began, device = time.monotonic(), load_gpu(launch.gpu)

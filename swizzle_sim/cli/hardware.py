@@ -27,6 +27,7 @@ from swizzle_sim.cli.arguments import (
     run_folders,
 )
 from swizzle_sim.cli.output import line, pct, print_json, sizes_text, table, table_of
+from swizzle_sim.search.history import runs_in
 from xcd_model.errors import CompileError, HardwareError, RunError
 
 if TYPE_CHECKING:
@@ -177,7 +178,6 @@ def _home_of(path: Path, result: dict[str, Any]) -> Path:
     """Run folder that has the bundle's record; the bundle's own folder where it was of no run."""
     from swizzle_sim.hardware.node.manifest import MANIFEST
     from swizzle_sim.hardware.results import BUNDLES, read_json
-    from swizzle_sim.search.history import runs_in
 
     manifest = path.parent / MANIFEST
     named = read_json(manifest).get("run") if manifest.is_file() else ""

@@ -26,6 +26,8 @@ from swizzle_sim.cli.arguments import (
 from swizzle_sim.cli.output import print_json, say, scored_on
 from swizzle_sim.cli.proposer_options import LlmOptions, Proposer, RunOptions, SearchOptions, check_options
 from swizzle_sim.cli.run_end import End, print_end, print_run, print_run_json, print_table, slower_lines
+from swizzle_sim.search.history import FILE, History
+from swizzle_sim.search.ranking import ranking_of, read_objectives
 from xcd_model.errors import RunError, SizeError
 
 if TYPE_CHECKING:
@@ -57,8 +59,6 @@ def optimize(
     """Try swizzles on a kernel and rank them: known families, a search of templates, or proposals of a model."""
     one_folder(run.out, run.resume)
     if run.objective is not None:
-        from swizzle_sim.search.ranking import read_objectives
-
         read_objectives(run.objective)  # refused before anything is loaded
     repeat = _run_to_repeat(run.replay)
     if kernel is None and repeat is None and run.resume is None:
@@ -83,7 +83,6 @@ def optimize(
 def _run_to_repeat(replay: str | None) -> Path | None:
     """Folder of a recorded run, where ``--replay`` names one rather than a replay."""
     from swizzle_sim.pricing.replaying import REPLAYS
-    from swizzle_sim.search.history import FILE
 
     if replay is None or replay in REPLAYS:
         return None
@@ -96,7 +95,6 @@ def _as_before(
     folder: Path, launch: Launch, proposer: str, run: RunOptions, search: SearchOptions
 ) -> tuple[Launch, str, RunOptions, SearchOptions]:
     """Arguments of a command that goes on with a run; those not typed are the run's own."""
-    from swizzle_sim.search.history import History
     from xcd_model import gpu_names
 
     with History(folder) as history:
@@ -152,9 +150,7 @@ def _say_inside(work: Kernel, device: Gpu) -> None:
 def _print_so_far(folder: Path, json: bool) -> None:
     """Print the table of a run that was interrupted, if any of it was stored."""
     from swizzle_sim.search.advice import advise_run
-    from swizzle_sim.search.history import FILE, History
     from swizzle_sim.search.loop import Run
-    from swizzle_sim.search.ranking import ranking_of
     from swizzle_sim.search.recorded import recorded_scorer
 
     if not (folder / FILE).is_file():
@@ -179,7 +175,6 @@ def _propose(
     json: bool,
 ) -> None:
     """Run a proposer, conclude its run and print it; or repeat a run of a model."""
-    from swizzle_sim.search.history import FILE, History
     from swizzle_sim.search.loop import RunConfig
     from swizzle_sim.search.proposers import Task, load_proposer
     from swizzle_sim.search.recorded import recorded_scorer
@@ -224,7 +219,6 @@ def _command() -> str:
 def _priced(run: Run, scorer: Scorer) -> Run:
     """Run whose finalists are compiled as they would be rewritten, and scored so."""
     from swizzle_sim.rewrite.finalists import price_finalists
-    from swizzle_sim.search.history import History
 
     if scorer.kernel.launch is None:
         return run
@@ -241,8 +235,6 @@ def _conclude(run: Run, scorer: Scorer, given: RunOptions) -> End:
     from swizzle_sim.report import write_best, write_report
     from swizzle_sim.report.rank_stability import check_finalists
     from swizzle_sim.search.advice import advise_run
-    from swizzle_sim.search.history import History
-    from swizzle_sim.search.ranking import ranking_of
     from swizzle_sim.search.strategies.families import SETTLED
 
     run = _priced(run, scorer) if given.compile else run

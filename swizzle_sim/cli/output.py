@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from swizzle_sim.base.text import visible
+from swizzle_sim.search.ranking import times_note, times_rank
 
 if TYPE_CHECKING:
     from swizzle_sim.language import Grid, Swizzle, Verdict
@@ -165,8 +166,6 @@ SCORE_COLUMNS = tuple(SCORE)
 
 def score_columns(gpu: str, replay: str) -> tuple[str, ...]:
     """Heads of `score_cells`, which say of a time where it does not rank orders."""
-    from swizzle_sim.search.ranking import times_rank
-
     if replay == "timed" and times_rank(gpu, replay):
         return SCORE_COLUMNS
     doubt = {"time\n[µs]": "time [µs],\nranks no\norders", "speedup": "speedup,\nranks no\norders"}
@@ -175,8 +174,6 @@ def score_columns(gpu: str, replay: str) -> tuple[str, ...]:
 
 def simulated(gpu: str, replay: str) -> str:
     """Note under a table of scores: what kind of numbers these are, and what a time is worth."""
-    from swizzle_sim.search.ranking import times_note
-
     return "\n".join([SIMULATED[replay], *([times_note(gpu, replay)] if replay == "timed" else []), BELIEVE])
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from swizzle_sim.cli.arguments import Json, Launch, SwizzleText, grouped, load_swizzle, option, parse_sizes
 from swizzle_sim.cli.output import print_json, say
+from swizzle_sim.search.history import History
+from swizzle_sim.search.ranking import ranking_of
 from xcd_model.errors import SwizzleSimError
 
 if TYPE_CHECKING:
@@ -167,8 +169,6 @@ def rewrite_best(run: Run, kernel: Kernel, gpu: Gpu) -> Written:
     from swizzle_sim.capture.workload import workload
     from swizzle_sim.rewrite import check_rewritten, write_rewritten
     from swizzle_sim.rewrite.price import cheapest
-    from swizzle_sim.search.history import History
-    from swizzle_sim.search.ranking import ranking_of
 
     if not kernel.file:
         return _none(f"{kernel.name} is the suite's: swizzle-sim rewrite {kernel.name} --swizzle {run.folder}/best.txt")

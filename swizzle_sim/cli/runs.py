@@ -14,6 +14,8 @@ from swizzle_sim.base.atomic_write import write_whole
 from swizzle_sim.base.progress import Progress
 from swizzle_sim.cli.arguments import Json, argument, option, run_folders
 from swizzle_sim.cli.output import line, pct, print_json, sizes_text, table
+from swizzle_sim.search.history import FILE, History, runs_in
+from swizzle_sim.search.ranking import ranking_of
 from xcd_model.errors import RunError, SwizzleSimError
 
 if TYPE_CHECKING:
@@ -39,7 +41,6 @@ def runs(
     if repair is not None:
         _repair(repair, json)
         return
-    from swizzle_sim.search.history import runs_in
 
     found = [describe_run(path) for path in runs_in(folder)]
     if json:
@@ -126,9 +127,6 @@ def _sizes(found: dict[str, Any]) -> str:
 
 def describe_run(path: Path) -> dict[str, Any]:
     """Settings, state and best of a run, JSON-ready; of a damaged one the error."""
-    from swizzle_sim.search.history import FILE, History
-    from swizzle_sim.search.ranking import ranking_of
-
     try:
         with History(path) as history:
             attempts, at = list(history), (path / FILE).stat().st_mtime
@@ -161,7 +159,6 @@ def report(
 ) -> None:
     """Write the report of a run: report.html, pictures, and the best swizzle as text, Triton and HIP."""
     from swizzle_sim.report import write_report
-    from swizzle_sim.search.history import History
 
     with History(run) as history:
         going_on = watch and history.state == "running"
@@ -183,7 +180,6 @@ def _watch(run: Path) -> None:
     import time
 
     from swizzle_sim.report import write_report
-    from swizzle_sim.search.history import History
     from swizzle_sim.search.recorded import recorded_scorer
 
     with History(run) as history, Progress("watching", "attempts") as progress:
@@ -199,9 +195,6 @@ def _watch(run: Path) -> None:
 
 def compare(runs: Runs, json: Json = False) -> None:
     """Compare runs: their settings, their best orders, and the same orders under each."""
-    from swizzle_sim.search.history import History
-    from swizzle_sim.search.ranking import ranking_of
-
     if len(runs) < 2:
         raise RunError("compare takes two runs or more; `swizzle-sim runs` lists them")
     abouts, scored = [], []
@@ -258,7 +251,6 @@ def export(
 ) -> None:
     """Write every attempt of runs as a table: CSV, Parquet, or a study that optuna-dashboard opens."""
     from swizzle_sim.search.export import FORMATS, attempts_table, csv_of, parquet_of, write_study
-    from swizzle_sim.search.history import History
 
     form = FORMATS.get(out.suffix.lower())
     if form is None:

@@ -21,6 +21,7 @@ from swizzle_sim.cli.arguments import (
     run_folders,
 )
 from swizzle_sim.cli.output import line, print_json, table
+from swizzle_sim.search.jobs import FILE
 from xcd_model.errors import RunError
 
 if TYPE_CHECKING:
@@ -79,7 +80,6 @@ def suite(
 ) -> None:
     """Score kernels of the suite at their default sizes: launch order, best family, and bound."""
     from swizzle_sim.cli.optimize import next_folder
-    from swizzle_sim.search.jobs import FILE
     from swizzle_sim.search.suite import PAPER, score_suite
     from swizzle_sim.workload.kernels import kernel, kernel_names
     from xcd_model import gpu as load_gpu
@@ -163,7 +163,6 @@ def _write(found: Suite, tables: Tables) -> None:
 
 def _print(found: Suite, written: list[Path]) -> None:
     from swizzle_sim.language.lattice import unconditional
-    from swizzle_sim.search.jobs import FILE
     from swizzle_sim.search.suite.run import COLUMNS, cells, notes
 
     order = (0, 1, 9, 10, 11, 2, 3, 4, 5, 6, 7, 8)  # words first: a table's text columns stand on the left

@@ -23,6 +23,7 @@ from swizzle_sim.cli.arguments import (
     option,
 )
 from swizzle_sim.cli.output import COUNTED, pct, print_json, say, table
+from swizzle_sim.search.jobs import FILE, PointStore, run_points
 from xcd_model.errors import SpecError
 
 if TYPE_CHECKING:
@@ -159,7 +160,6 @@ def _run(
 ) -> list[dict[str, Any]]:
     """Rows of all points; after a Ctrl-C the table so far, by its title, axis and labels."""
     from swizzle_sim.rewrite.finalists import evaluate_as_compiled
-    from swizzle_sim.search.jobs import FILE, PointStore, run_points
     from swizzle_sim.search.sweep import evaluate
 
     score: Callable[[Mapping[str, Any]], dict[str, Any]] = evaluate_as_compiled if compile else evaluate

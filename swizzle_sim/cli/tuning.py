@@ -23,6 +23,8 @@ from swizzle_sim.cli.arguments import (
 )
 from swizzle_sim.cli.output import line, pct, print_json, score_table, sizes_text, title_of
 from swizzle_sim.cli.proposer_options import as_typed
+from swizzle_sim.search.jobs import FILE, PointStore
+from swizzle_sim.search.ranking import chosen_objectives, read_objectives
 from xcd_model.errors import SearchError, UnknownName
 
 if TYPE_CHECKING:
@@ -110,8 +112,6 @@ def tune_kernel(
 
 def _tune_tiles(launch: Launch, run: RunOptions, search: Mapping[str, Any], json: bool) -> None:
     """Search tiles, warps, stages and GROUP_M, and print the best."""
-    from swizzle_sim.search.jobs import FILE, PointStore
-    from swizzle_sim.search.ranking import read_objectives
     from swizzle_sim.search.samplers import make_sampler
     from swizzle_sim.search.strategies.tiles import FORMULA, TileSpace, has_compiler, tune_tiles
     from xcd_model import gpu as load_gpu
@@ -171,7 +171,6 @@ def _tune_settings(what: str, launch: Launch, run: RunOptions, evaluations: int 
 
     The best of the loop is written into the kernel's source; of the layout it is said what the launch has to do.
     """
-    from swizzle_sim.search.ranking import chosen_objectives
     from swizzle_sim.search.strategies.settings import tune
     from xcd_model import gpu as load_gpu
 
