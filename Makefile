@@ -34,7 +34,7 @@ coverage: .venv/installed-test  ## lines that tests run, by file, in random orde
 	$(BIN)/python -m pytest -n 2 --dist worksteal -p randomly --cov=swizzle_sim --cov=xcd_model --cov=agent --cov=benchmarks
 
 mutants: .venv/installed-test  ## change the rules that counts rest on, one operator at a time: does a test notice?
-	$(BIN)/python -m tests.attack.mutants
+	$(BIN)/python -m benchmarks.tests.mutants
 
 audit: .venv/installed-test  ## a bill of materials, and known vulnerabilities of what is installed, from the network: one not looked up fails
 	$(PIP) pip-audit cyclonedx-bom
@@ -61,7 +61,7 @@ test-llm: .venv/installed-test  ## the agent with a real model, from wheels; Lin
 	$(BIN)/python -m pytest -m llm tests/agent
 
 wheel: .venv/installed-test  ## a wheel in an empty environment runs the README's commands; some minutes
-	$(BIN)/python -m tests.docs.wheel triton
+	$(BIN)/python -m benchmarks.tests.wheel triton
 
 lint: .venv/installed-test
 	$(BIN)/ruff check .

@@ -5,13 +5,12 @@ Sources: vLLM's paged key cache (pages of 16 keys, all heads of a key together);
 Sizov 2023) for the splits. The heads are those of Llama 3 8B.
 """
 
-import functools
-import math
+from dataclasses import replace
 
 import numpy as np
 
 from .attention_decode import attention_decode, others
-from .declared import Declared, Sizes, Tensor, cdiv, lines_of, table
+from .declared import Sizes, Tensor, cdiv, lines_of, table
 from .flash_attention import HEADS
 
 
@@ -45,24 +44,20 @@ def access(s, build, pid, q, k, v, *rest) -> None:
     build.step(build.write_box(part, at=(*pid, 0), size=(1, 1, 1, s.D)), build.write_box(lse, at=pid, size=(1, 1, 1)))
 
 
-def reference(s, q, k, v, length, table) -> tuple[np.ndarray, np.ndarray]:
-    """Partial outputs and log-sum-exps in fp32; zeros and minus infinity for a split without pages."""
-    part = np.zeros((s.B, s.H, s.SPLITS, s.D), np.float32)
-    lse = np.full(part.shape[:3], -np.inf, np.float32)
+def reference(s, q, k, v, length, table) -> tuple[np.ndarray, ...]:
+    """That of `attention_decode` of each sequence alone: the keys of its pages, split between pages."""
+    found = []
     for batch, end in enumerate(length.tolist()):
-        keys, values = (x.astype(np.float32)[table[batch]].reshape(-1, s.HKV, s.D)[:end] for x in (k, v))
+        keys, values = (np.swapaxes(x[table[batch]].reshape(-1, s.HKV, s.D)[:end], 0, 1)[None] for x in (k, v))
         share = cdiv(cdiv(end, s.PAGE), s.SPLITS) * s.PAGE
-        for head, split in np.ndindex(s.H, s.SPLITS):
-            own = slice(split * share, min(end, (split + 1) * share)), head // (s.H // s.HKV)
-            if own[0].start < end:
-                scores = keys[own] @ q[batch, head].astype(np.float32) / np.float32(math.sqrt(s.D))
-                weights = np.exp(scores - scores.max())
-                part[batch, head, split] = weights @ values[own] / weights.sum()
-                lse[batch, head, split] = scores.max() + np.log(weights.sum())
-    return part, lse
+        first = np.minimum(np.arange(s.SPLITS) * share, end)
+        alone = Sizes(s.problem, {"splits": (first, np.minimum(first + share, end))})
+        found.append(attention_decode.reference(alone, q[batch : batch + 1], keys, values))
+    return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))
 
 
-attention_paged = Declared(
+attention_paged = replace(
+    attention_decode,
     name="attention_paged",
     summary="one token's attention over a split of paged keys, fp16, lengths and pages drawn by SEED",
     sharing="""\
@@ -82,10 +77,8 @@ different key heads read neighbouring rows of the same pages. Workgroups of shor
         "table": lambda s: s.drawn[1],
         "pages": lambda s: cdiv(s.length.astype(np.int64), s.PAGE),  # of each sequence
     },
-    grid="B H SPLITS",
-    others=functools.partial(others, block="PAGE"),
-    tensors={"Q": Tensor("B H D"), "K": Tensor("all_pages PAGE HKV D"), "V": Tensor("all_pages PAGE HKV D")}
-    | {"part": Tensor("B H SPLITS D", "fp32", role="out"), "lse": Tensor("B H SPLITS", "fp32", role="out")}
+    others=lambda s: others(s, block="PAGE"),
+    tensors={**attention_decode.tensors, **dict.fromkeys("KV", Tensor("all_pages PAGE HKV D"))}
     | {"length": table("length"), "table": table("table")},
     arguments="MOST_PAGES H HKV SPLITS scale",
     constexprs="D PAGE",
@@ -98,5 +91,4 @@ different key heads read neighbouring rows of the same pages. Workgroups of shor
     items={"the partial output": "B H SPLITS D"},
     work=lambda s: (3 * s.MOST_PAGES / s.SPLITS + 4, lines_of(2 * s.S / s.SPLITS, s.D)),
     compiled={((16, 128), 4): (64, 1024)},
-    in_flight=4,
 )

@@ -8,10 +8,10 @@ Sources: ROCm/rocm-libraries PR 9480 (persistent grid, shape); FlashAttention-2 
 from dataclasses import replace
 
 from .declared import number
-from .flash_attention import SHAPES, attention_gqa, others
+from .flash_attention import SHAPES, attention, others
 
 attention_persistent = replace(
-    attention_gqa,
+    attention,
     name="attention_persistent",
     summary="attention, fp16, persistent programs, query heads share keys in groups",
     sharing="""\
@@ -23,14 +23,12 @@ which tiles one program gets decides when the last is done.""",
     sources=("ROCm/rocm-libraries PR 9480 (persistent grid, shape)", "FlashAttention-2, arXiv 2307.08691"),
     sizes={"B": 1, "H": 32, "HKV": 8, "S": 4096, "D": 128, "CAUSAL": True, "BLOCK_M": 256, "BLOCK_N": 64}
     | {"PROGRAMS": 304},  # launched; more than tiles are as many as tiles
-    derived={**attention_gqa.derived, "HEADS": lambda s: s.B * s.H},
+    derived={**attention.derived, "HEADS": lambda s: s.B * s.H},
     flat=True,
     others=lambda s: others(s, [shape for shape in SHAPES if shape != (4, 4)]),
     arguments="S H HKV HEADS scale",
     # Causal; the compiler spills 25 registers a lane, which a trace does not show.
     compiled={((256, 64, 128), 8): (256, 64 * 1024)},
     num_warps=8,
-    more=lambda s: {**attention_gqa.more(s), "programs": min(s.PROGRAMS, number(s, "S/BLOCK_M*HEADS"))},
-    triton="",
-    function="",
+    more=lambda s: {**attention.more(s), "programs": min(s.PROGRAMS, number(s, "S/BLOCK_M*HEADS"))},
 )

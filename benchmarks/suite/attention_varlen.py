@@ -12,7 +12,7 @@ import numpy as np
 
 from . import flash_attention
 from .declared import Sizes, Tensor, cdiv, table
-from .flash_attention import FITTED, attention_gqa, softmax_ops
+from .flash_attention import FITTED, attention, softmax_ops
 
 SHAPES = ((1, 1, 1), (1, 2, 4), (5, 3, 1), (2, 1, 2), (3, 8, 1), (8, 2, 8), (7, 5, 1), (11, 1, 13), (37, 1, 1))
 
@@ -52,7 +52,7 @@ def reference(s, q, k, v, cu_seqlens) -> np.ndarray:
 
 
 attention_varlen = replace(
-    attention_gqa,
+    attention,
     name="attention_varlen",
     summary="attention over packed sequences, fp16, grouped queries, lengths drawn by SEED",
     sharing="""\
@@ -67,16 +67,13 @@ token lie side by side. The work of a workgroup grows with its sequence and, if 
     ),
     sizes={"B": 16, "H": 32, "HKV": 8, "S": 4096, "D": 128, "CAUSAL": True, "SEED": 1, "BLOCK_M": 128, "BLOCK_N": 64},
     derived={
-        **attention_gqa.derived,
+        **attention.derived,
         "lengths": lambda s: np.random.default_rng(s.SEED).integers(1, s.S + 1, s.B),  # of each sequence, as drawn
         "cu_seqlens": lambda s: np.concatenate([[0], np.cumsum(s.lengths)]).astype(np.int32),  # first token of each
         "tokens": lambda s: int(s.lengths.sum()),
         "key_steps": key_steps,
         "scores": lambda s: float(s.H * s.key_steps.sum()) * s.BLOCK_M * s.BLOCK_N,
-        # pairs of a query and a key that it sees
-        "pairs": lambda s: float(
-            (s.lengths * (s.lengths + 1.0) / 2 if s.CAUSAL else s.lengths * 1.0 * s.lengths).sum()
-        ),
+        "seen": lambda s: s.lengths * (s.lengths + 1) // 2 if s.CAUSAL else s.lengths**2,  # keys by all queries of each
     },
     # few blocks and many heads and the other way round, several sequences and one
     others=lambda s: (
@@ -88,11 +85,9 @@ token lie side by side. The work of a workgroup grows with its sequence and, if 
     arguments="H HKV scale",
     access=access,
     reference=reference,
-    flops=lambda s: 4.0 * s.H * s.D * s.pairs,
+    flops=lambda s: 4.0 * s.H * s.D * int(s.seen.sum()),
     issued=lambda s: 4.0 * s.D * s.scores,
     items={"Q or O": "B S H D"},
     compiled={((128, 64, 128), 4): (256, 32 * 1024)},  # causal
     more=lambda s: {"vector_ops": s.scores * softmax_ops(s.D, s.BLOCK_N), "fitted": FITTED},
-    triton="",
-    function="",
 )

@@ -26,49 +26,36 @@ class Piece(NamedTuple):
     count: np.ndarray
 
 
-class Schedule(NamedTuple):
-    """Pieces of every workgroup in the order it works on them.
+def schedule(tiles: int, steps: int, programs: int) -> tuple[list[Piece], np.ndarray]:
+    """Deal ``tiles`` of ``steps`` K steps each to ``programs`` workgroups.
 
-    ``whole`` are whole tiles, ``shared`` pieces of the tiles left over; ``share`` (programs,) counts the steps that
-    each workgroup has of the latter, ``steps`` those of a tile.
+    Gives the pieces of every workgroup in the order it works on them, and (programs,) how many steps each has of the
+    tiles that are left over.
     """
-
-    whole: list[Piece]
-    shared: list[Piece]
-    share: np.ndarray
-    steps: int
-
-
-def schedule(tiles: int, steps: int, programs: int) -> Schedule:
-    """Deal ``tiles`` of ``steps`` K steps each to ``programs`` workgroups."""
-    pid = np.arange(programs)
-    rounds = tiles // programs
-    full = np.full(programs, steps)
-    whole = [Piece(pid + r * programs, np.zeros(programs, np.int64), full) for r in range(rounds)]
+    pid, rounds = np.arange(programs), tiles // programs
+    pieces = [Piece(pid + r * programs, np.zeros_like(pid), np.full_like(pid, steps)) for r in range(rounds)]
     total = (tiles - rounds * programs) * steps
     share = total // programs + (pid < total % programs)
     last = np.cumsum(share)
-    begin, shared = last - share, []
+    begin = last - share
     while np.any(begin < last):
         first = begin % steps
         count = np.minimum(steps - first, last - begin)
-        shared.append(Piece(rounds * programs + begin // steps, first, count))
+        pieces.append(Piece(rounds * programs + begin // steps, first, count))
         begin = begin + count
-    return Schedule(whole, shared, share, steps)
+    return pieces, share
 
 
 def access(s, build, pid, a, b, c, partial, lock) -> None:
     """Per K step a load of A and one of B; a store of C by who begins a tile, of a partial sum by who continues it."""
-    plan = schedule(s.tiles, s.steps, s.PROGRAMS)
-    for piece in plan.whole:
+    pieces, share = schedule(s.tiles, s.steps, s.PROGRAMS)
+    for piece in pieces:
         _product(s, build, a, b, piece)
-        build.step(_store_tile(s, build, c, piece, piece.count > 0))
-    for piece in plan.shared:
-        _product(s, build, a, b, piece)
-        begins = (piece.first == 0) & (piece.count > 0)
-        _add_partials(s, build, partial, lock, plan, np.where(begins, piece.count, plan.steps))
-        build.step(_store_tile(s, build, c, piece, begins))
-        continues = (piece.first > 0) & (piece.count > 0)
+        begins, continues = (piece.count > 0) & (piece.first == 0), (piece.count > 0) & (piece.first > 0)
+        _add_partials(s, build, partial, lock, share, np.where(begins, piece.count, s.steps))
+        pid_m, pid_n = tile_of(s, piece.tile)
+        row, col = pid_m * s.BLOCK_SIZE_M, pid_n * s.BLOCK_SIZE_N
+        build.step(build.write(c, row=row, col=col, rows=s.BLOCK_SIZE_M * begins, cols=s.BLOCK_SIZE_N))
         build.step(
             build.write_box(partial, at=(*pid, 0, 0), size=(1, s.BLOCK_SIZE_M * continues, s.BLOCK_SIZE_N)),
             build.write_box(lock, at=pid, size=(continues,)),
@@ -96,22 +83,15 @@ def _product(s, build, a, b, piece: Piece) -> None:
     )
 
 
-def _store_tile(s, build, c, piece: Piece, who):
-    pid_m, pid_n = tile_of(s, piece.tile)
-    row, col = pid_m * s.BLOCK_SIZE_M, pid_n * s.BLOCK_SIZE_N
-    return build.write(c, row=row, col=col, rows=s.BLOCK_SIZE_M * who, cols=s.BLOCK_SIZE_N)
-
-
-def _add_partials(s, build, partial, lock, plan: Schedule, there: np.ndarray) -> None:
+def _add_partials(s, build, partial, lock, share: np.ndarray, there: np.ndarray) -> None:
     """Lock and partial sum of each workgroup that continues a tile, read by who begins it and has ``there`` steps."""
-    other = np.arange(plan.share.size) + 1
-    while np.any(there < plan.steps):
-        reads = there < plan.steps
+    other = np.arange(share.size) + 1
+    while np.any(reads := there < s.steps):
         build.step(
             build.read_box(lock, at=(other,), size=(reads,)),
             build.read_box(partial, at=(other, 0, 0), size=(1, s.BLOCK_SIZE_M * reads, s.BLOCK_SIZE_N)),
         )
-        there = there + np.where(reads, plan.share[np.minimum(other, plan.share.size - 1)], 0)
+        there = there + np.where(reads, share[np.minimum(other, share.size - 1)], 0)
         other = other + 1
 
 

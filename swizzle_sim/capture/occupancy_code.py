@@ -1,4 +1,4 @@
-"""Resources in the forms of a compiled AMD kernel: code object, assembly, and Triton's two intermediate languages.
+"""Resources in the forms of a compiled AMD kernel: assembly, and Triton's two intermediate languages.
 
 Tensor instructions in flight are assumed, not measured: a pipelined loop keeps as many steps in flight as it has
 stages, each with all loads of its body; a loop that is not pipelined, the loads of one step. A loop counts as pipelined
@@ -11,17 +11,10 @@ Source: LLVM, "User Guide for AMDGPU Backend", tables "Kernel Descriptor" and "c
 from __future__ import annotations
 
 import re
-import struct
 from collections import Counter
 from functools import lru_cache
 
-VGPR_GRANULE = 8  # registers that GRANULATED_WORKITEM_VGPR_COUNT counts in, gfx90a and later CDNA
-_DESCRIPTOR_BYTES = 64
-_RSRC1_AT = 48
-_SCRATCH_AT = 4
-_SYMBOL = struct.Struct("<IBBHQQ")
-_SECTION = struct.Struct("<IIQQQQIIQQ")
-_SYMBOL_TABLES = (2, 11)  # SHT_SYMTAB, SHT_DYNSYM
+VGPR_GRANULE = 8  # registers of a block that the kernel descriptor counts, gfx90a and later CDNA
 _LOADS = re.compile(
     r"\b(?:tt\.load|tt\.descriptor_load|tt\.descriptor_gather|amdg\.buffer_load(?:_to_local)?"
     r"|ttg\.async_copy_global_to_local|amdg\.async_tdm_copy_global_to_local"
@@ -42,38 +35,10 @@ _NAMED = re.compile(r"#loc\d*\b")
 _AT = re.compile(r'"[^"]*":\d+:\d+')
 
 
-def descriptor(hsaco: bytes, kernel: str) -> dict[str, int]:
-    """Registers and scratch that the hardware allocates."""
-    at = _descriptor_offset(hsaco, f"{kernel}.kd".encode())
-    (scratch,) = struct.unpack_from("<I", hsaco, at + _SCRATCH_AT)
-    (rsrc1,) = struct.unpack_from("<I", hsaco, at + _RSRC1_AT)
-    return {"vgprs": ((rsrc1 & 0x3F) + 1) * VGPR_GRANULE, "scratch_bytes": scratch}
-
-
-def _descriptor_offset(elf: bytes, symbol: bytes) -> int:
-    if elf[:5] != b"\x7fELF\x02":
-        raise ValueError("not a 64-bit ELF file")
-    (table_at,) = struct.unpack_from("<Q", elf, 40)
-    entry_bytes, count = struct.unpack_from("<HH", elf, 58)
-    sections = [_SECTION.unpack_from(elf, table_at + k * entry_bytes) for k in range(count)]
-    for _, kind, _, _, offset, size, link, _, _, item_bytes in sections:
-        if kind not in _SYMBOL_TABLES:
-            continue
-        names_at = sections[link][4]
-        for at in range(offset, offset + size, item_bytes):
-            name, _, _, home, value, _ = _SYMBOL.unpack_from(elf, at)
-            end = elf.index(b"\0", names_at + name)
-            if elf[names_at + name : end] == symbol:
-                _, _, _, address, start, length, *_ = sections[home]
-                found = value - address + start
-                if start <= found <= start + length - _DESCRIPTOR_BYTES:
-                    return found
-    raise ValueError(f"no kernel descriptor {symbol.decode()}")
-
-
 def assembly_notes(assembly: str) -> dict[str, int]:
-    """Counts that LLVM prints with the code; 0 where it prints none."""
+    """Registers and scratch that the hardware allocates, and counts that LLVM prints with the code; 0 for none."""
     keys = {
+        "scratch_bytes": r"\.private_segment_fixed_size:\s+(\d+)",
         "vgprs_used": r"\.vgpr_count:\s+(\d+)",
         "agprs_used": r"\.agpr_count:\s+(\d+)",
         "sgprs": r"\.sgpr_count:\s+(\d+)",
@@ -83,7 +48,11 @@ def assembly_notes(assembly: str) -> dict[str, int]:
         "llvm_waves_per_simd": r"; Occupancy:\s+(\d+)",
     }
     found = {key: re.search(pattern, assembly) for key, pattern in keys.items()}
-    return {key: int(match[1]) if match else 0 for key, match in found.items()}
+    blocks = re.search(r"; VGPRBlocks: (\d+)", assembly)  # as the descriptor has them, one less than there are
+    if blocks is None:
+        raise ValueError("the assembly does not say how many registers its kernel descriptor allocates")
+    counts = {key: int(match[1]) if match else 0 for key, match in found.items()}
+    return {"vgprs": (int(blocks[1]) + 1) * VGPR_GRANULE, **counts}
 
 
 def global_loads(assembly: str) -> list[tuple[int, int]]:

@@ -26,7 +26,6 @@ from swizzle_sim.capture.kernel_file import constant, load_function, own_files
 from swizzle_sim.capture.occupancy_code import (
     assembly_notes,
     before_loop,
-    descriptor,
     global_loads,
     in_flight,
     is_pipelined,
@@ -162,7 +161,6 @@ def _of_amd(compiled: Any) -> dict[str, Any]:
     return {
         "lds_bytes": compiled.metadata.shared,
         **assembly_notes(assembly),
-        **descriptor(compiled.asm["hsaco"], compiled.metadata.name),
         "loads": global_loads(assembly),
         "instructions_before_loop": before_loop(assembly),
     }

@@ -15,6 +15,8 @@ from typing import Any
 import typer
 from typer.core import TyperOption
 
+from swizzle_sim.base.release import commit, version
+from swizzle_sim.base.text import visible
 from swizzle_sim.cli import (
     calibrate,
     capture,
@@ -33,6 +35,8 @@ from swizzle_sim.cli import (
     tuning,
 )
 from swizzle_sim.cli.help import TASKS, Command, Group, task_of
+from swizzle_sim.cli.output import print_json
+from xcd_model.errors import NotBijective, SwizzleSimError
 
 USAGE: Any = typer.BadParameter.__base__  # of all mistakes in options
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # what a write says of a disk
@@ -43,8 +47,6 @@ class TypedOnce(Command):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the words; what a later one would replace in silence is an error."""
-        from xcd_model.errors import SwizzleSimError
-
         if "--help-all" in args and not ctx.resilient_parsing:
             self.format_all(ctx)
             ctx.exit()
@@ -72,8 +74,6 @@ app = typer.Typer(
 
 def _version(show: bool) -> None:
     if show:
-        from swizzle_sim.base.release import commit, version
-
         at = commit()
         print(f"swizzle-sim {version()}" + (f" (commit {at})" if at else ""))
         raise typer.Exit
@@ -162,8 +162,6 @@ def _run(commands: typer.Typer) -> None:
     except MemoryError:
         sys.exit(_complain("memory", "out of memory: use a smaller problem or larger tiles", status=2))
     except Exception as error:
-        from xcd_model.errors import NotBijective, SwizzleSimError
-
         if not isinstance(error, SwizzleSimError):
             raise
         sys.exit(_complain(error.code, str(error), status=1 if isinstance(error, NotBijective) else 2))
@@ -172,11 +170,7 @@ def _run(commands: typer.Typer) -> None:
 def _complain(code: str, message: str, *, status: int) -> int:
     """Print an error: on stderr, or with ``--json`` as a document on stdout."""
     if "--json" in sys.argv:
-        from swizzle_sim.cli.output import print_json
-
         print_json({"error": {"code": code, "message": message}})
     else:
-        from swizzle_sim.base.text import visible
-
         print(f"swizzle-sim: {visible(message)}", file=sys.stderr)
     return status

@@ -15,21 +15,22 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from swizzle_sim.base.progress import Progress
+from swizzle_sim.search.history import runs_in
 from xcd_model.errors import ReplayError, RunError, SizeError, SwizzleSimError
 
 if TYPE_CHECKING:
-    from swizzle_sim.base.progress import Progress
     from swizzle_sim.language import Swizzle
     from swizzle_sim.workload.kernels import Kernel
     from xcd_model import Gpu
 
 
-def offer(values: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+def offer(values: Callable[[], Iterable[str]] | Sequence[str]) -> Callable[[str], list[str]]:
     """Completion by the values that begin as typed; families are joined by a plus sign, so the last part counts."""
 
     def complete(incomplete: str) -> list[str]:
         head, plus, tail = incomplete.rpartition("+")
-        return [head + plus + value for value in values() if value.startswith(tail)]
+        return [head + plus + value for value in (values() if callable(values) else values) if value.startswith(tail)]
 
     return complete
 
@@ -58,37 +59,30 @@ def known_families() -> Iterable[str]:
 
 def run_folders() -> Iterable[str]:
     """Run folders of ``runs/``."""
-    from swizzle_sim.search.history import runs_in
-
     return [str(folder) for folder in runs_in("runs")]
 
 
-def option(*names: str, help: str, metavar: str | None = None, panel: str | None = None, **more: Any) -> Any:
-    """Option of a command; those of a panel are told by ``--help-all`` alone."""
-    return typer.Option(*names, help=help, metavar=metavar, rich_help_panel=panel, **more)
+def option(*names: str, help: str, panel: str | None = None, offers: Any = None, **more: Any) -> Any:
+    """Option of a command, completed by what it ``offers``; those of a panel are told by ``--help-all`` alone."""
+    return typer.Option(*names, help=help, rich_help_panel=panel, autocompletion=offers and offer(offers), **more)
+
+
+def argument(metavar: str | None, help: str, offers: Any = None) -> Any:
+    """Argument of a command, completed by what it ``offers``."""
+    return typer.Argument(metavar=metavar, help=help, autocompletion=offers and offer(offers))
 
 
 REPLAY_PANEL = "The replay"
 REPLAY_WORDS = ("timed", "lockstep")
 SWIZZLE_WORDS = "FAMILY|TEXT|FILE"
 
-KernelName = Annotated[
-    str,
-    typer.Argument(
-        metavar="KERNEL",
-        help="Kernel of `swizzle-sim kernels`, my_kernel.py, calls.json, or my.trace.npz.",
-        autocompletion=offer(known_kernels),
-    ),
-]
-Sizes = Annotated[
-    list[str] | None, typer.Argument(metavar="NAME=SIZE", help="Problem sizes, such as M=4096 N=4096 K=8192.")
-]
-GpuName = Annotated[
-    str, option("--gpu", metavar="GPU", help="GPU by name, or a TOML file.", autocompletion=offer(known_gpus))
-]
+_KERNEL = "Kernel of `swizzle-sim kernels`, my_kernel.py, calls.json, or my.trace.npz."
+KernelName = Annotated[str, argument("KERNEL", _KERNEL, known_kernels)]
+Sizes = Annotated[list[str] | None, argument("NAME=SIZE", "Problem sizes, such as M=4096 N=4096 K=8192.")]
+GpuName = Annotated[str, option("--gpu", metavar="GPU", help="GPU by name, or a TOML file.", offers=known_gpus)]
 Json = Annotated[bool, option("--json", help="Print one JSON document on stdout.")]
 _REPLAY = "Replay that the counts come from: timed, or lockstep (fast, screens orders)."
-Replay = Annotated[str, option("--replay", metavar="REPLAY", help=_REPLAY, autocompletion=offer(lambda: REPLAY_WORDS))]
+Replay = Annotated[str, option("--replay", metavar="REPLAY", help=_REPLAY, offers=REPLAY_WORDS)]
 _SEED = "Seed of the timed replay: speeds of workgroups, and jitter."
 Seed = Annotated[int, option("--seed", metavar="N", help=_SEED, panel=REPLAY_PANEL)]
 _JITTER = "Timed replay: largest random delay of a load, in ns."
@@ -98,27 +92,20 @@ Compile = Annotated[
     bool, option("--compile/--no-compile", help=_COMPILE, panel=REPLAY_PANEL, envvar="SWIZZLE_SIM_COMPILE")
 ]
 _SWIZZLE = "A family such as 'group_m(size=8)', a text, a file, or - for stdin."
-SwizzleText = Annotated[
-    str, option("--swizzle", metavar=SWIZZLE_WORDS, help=_SWIZZLE, autocompletion=offer(known_families))
-]
+SwizzleText = Annotated[str, option("--swizzle", metavar=SWIZZLE_WORDS, help=_SWIZZLE, offers=known_families)]
 Swizzles = Annotated[
     list[str] | None,
-    option(
-        "--swizzle", metavar=SWIZZLE_WORDS, help=f"{_SWIZZLE[:-1]}; repeatable.", autocompletion=offer(known_families)
-    ),
+    option("--swizzle", metavar=SWIZZLE_WORDS, help=f"{_SWIZZLE[:-1]}; repeatable.", offers=known_families),
 ]
 
 OF_ONE = "Of one order"
 _SEEDS = "Seeds to try; prints mean and spread."
 Seeds = Annotated[int, option("--seeds", help=_SEEDS, panel=OF_ONE, min=1, max=10_000)]
 _LENGTHS = "Draws of a kernel's group lengths, its SEED; prints mean and spread of the gain."
-Lengths = Annotated[int, option("--lengths", metavar="N", help=_LENGTHS, panel=OF_ONE, min=1, max=1_000)]
 _PLOTS = "Draw hit rate over time and per XCD there (PNG)."
-Plots = Annotated[Path | None, option("--plots", metavar="FOLDER", help=_PLOTS, panel=OF_ONE)]
 _PERFETTO = "Write when each workgroup runs, by XCD and CU, for ui.perfetto.dev."
 Perfetto = Annotated[Path | None, option("--perfetto", metavar="FILE", help=_PERFETTO, panel=OF_ONE)]
 _UNCERTAIN = "Range of each number over the plausible constants of the model."
-Uncertain = Annotated[bool, option("--uncertainty", help=_UNCERTAIN, panel=OF_ONE)]
 _DRAWS = "Draws of all constants at once, with --uncertainty."
 Draws = Annotated[int | None, option("--draws", help=_DRAWS, panel=OF_ONE, min=2, max=10_000)]
 
@@ -154,10 +141,10 @@ class OfOne:
     """What is told of one order on one GPU alone."""
 
     seeds: Seeds = 1
-    lengths: Lengths = 1
-    uncertainty: Uncertain = False
+    lengths: Annotated[int, option("--lengths", metavar="N", help=_LENGTHS, panel=OF_ONE, min=1, max=1_000)] = 1
+    uncertainty: Annotated[bool, option("--uncertainty", help=_UNCERTAIN, panel=OF_ONE)] = False
     draws: Draws = None
-    plots: Plots = None
+    plots: Annotated[Path | None, option("--plots", metavar="FOLDER", help=_PLOTS, panel=OF_ONE)] = None
     perfetto: Perfetto = None
 
     def check(self, replay: str, *, one: bool) -> None:
@@ -240,8 +227,6 @@ def load_kernel(name: str, words: Sequence[str] | None, arch: str = "gfx942") ->
 
 def capture_progress() -> Progress:
     """Progress of a capture, on stderr."""
-    from swizzle_sim.base.progress import Progress
-
     return Progress("capturing", "workgroups")
 
 

@@ -8,10 +8,18 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from swizzle_sim.base.atomic_write import check_folder
-from swizzle_sim.cli.arguments import GpuName, Json, KernelName, Sizes, capture_progress, counted, option, parse_sizes
+from swizzle_sim.cli.arguments import (
+    GpuName,
+    Json,
+    KernelName,
+    Sizes,
+    argument,
+    capture_progress,
+    counted,
+    option,
+    parse_sizes,
+)
 from swizzle_sim.cli.output import line, print_json, sizes_text, table
 from xcd_model.errors import CaptureError, CompileError, RunError
 
@@ -19,9 +27,7 @@ if TYPE_CHECKING:
     from swizzle_sim.capture.occupancy import Compiled, OccupancyLimits
     from xcd_model import Gpu, Resources
 
-File = Annotated[
-    str, typer.Argument(metavar="FILE.py", help="File with a Kernel(...) declaration, FILE.py:NAME, or a suite kernel.")
-]
+File = Annotated[str, argument("FILE.py", "File with a Kernel(...) declaration, FILE.py:NAME, or a suite kernel.")]
 Out = Annotated[Path, option("--output", "--out", "-o", help="Trace file to write, such as my.trace.npz.")]
 Full = Annotated[bool, option("--full", help="Interpret every workgroup on real data: slow, follows anything.")]
 LineBytes = Annotated[int, option("--line-bytes", help="Cache line that the trace is for, in bytes.")]
@@ -120,7 +126,7 @@ def _captured(name: str, sizes: dict[str, int], **options: Any):
 
 
 def init_kernel(
-    function: Annotated[str, typer.Argument(metavar="FILE:FUNCTION", help="A @triton.jit function in a Python file.")],
+    function: Annotated[str, argument("FILE:FUNCTION", "A @triton.jit function in a Python file.")],
     output: Annotated[
         Path | None,
         option("--output", "--out", "-o", help="File to write; by default FUNCTION_kernel.py next to FILE."),

@@ -9,7 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swizzle_sim.cli.arguments import Json, grouped, known_families, known_gpus, known_kernels, offer
+from swizzle_sim.base.progress import Progress
+from swizzle_sim.cli.arguments import (
+    Json,
+    argument,
+    grouped,
+    known_families,
+    known_gpus,
+    known_kernels,
+    load_kernel,
+    load_swizzle,
+    option,
+    parse_sizes,
+)
+from swizzle_sim.cli.output import print_json, print_verdict
+from xcd_model.errors import SizeError, TornCluster
 
 if TYPE_CHECKING:
     from swizzle_sim.language import Grid, Swizzle
@@ -17,157 +31,56 @@ if TYPE_CHECKING:
     from xcd_model.errors import TornCluster
 
 FILES = "Files and folders"
-First = Annotated[
-    str,
-    typer.Argument(
-        metavar="FAMILY|TEXT|FILE",
-        help="A family; a text such as 'pid = pid'; a text, Python or Triton file, file.py::function, folder; - stdin.",
-        autocompletion=offer(known_families),
-    ),
-]
-More = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="FAMILY|TEXT|FILE|NAME=SIZE", help="More of them; sizes, such as M=4096 N=4096."),
-]
-GridText = Annotated[str | None, typer.Option("--grid", help="Launch grid, such as 4096, 64x64 or 8x16x4.")]
-OfKernel = Annotated[
-    str | None,
-    typer.Option(
-        "--kernel", help="Take grid and size names from this kernel instead.", autocompletion=offer(known_kernels)
-    ),
-]
-OfGpu = Annotated[
-    str | None,
-    typer.Option(
-        "--gpu",
-        help="GPU by name, or a TOML file: its XCDs. mi300x with --grid or --kernel.",
-        autocompletion=offer(known_gpus),
-    ),
-]
-Xcds = Annotated[int | None, typer.Option("--xcds", min=1, max=4096, help="XCDs, in place of the GPU's.")]
-Cluster = Annotated[
-    int,
-    typer.Option(
-        "--cluster",
-        min=1,
-        max=1024,
-        help="Workgroups, neighbours by their ids, that are dispatched as one cluster and have to stay together.",
-    ),
-]
-Where = Annotated[
-    str,
-    typer.Option(
-        "--where",
-        metavar="CONDITION",
-        help="Where files must be bijective, such as 'num_pids % 8 == 0'.",
-        rich_help_panel=FILES,
-    ),
-]
-LaunchText = Annotated[
-    str,
-    typer.Option(
-        "--launch",
-        metavar="EXPRESSION",
-        help="Launch grid of files in their sizes: 'cdiv(M, 64)'.",
-        rich_help_panel=FILES,
-    ),
-]
-Answer = Annotated[
-    str,
-    typer.Option(
-        "--answer",
-        metavar="NAMES",
-        help="Names that hold the tile in a Triton file.",
-        rich_help_panel=FILES,
-    ),
-]
-Explain = Annotated[
-    bool,
-    typer.Option(
-        "--explain",
-        help="Of a file's remap that is refuted: conditions and a repair that are proved.",
-        rich_help_panel=FILES,
-    ),
-]
-Marked = Annotated[
-    bool,
-    typer.Option(
-        "--marked",
-        help="Of Python files, only what a # swizzle-check comment marks.",
-        rich_help_panel=FILES,
-    ),
-]
-Call = Annotated[
-    bool,
-    typer.Option(
-        "--call",
-        help="Call marked Python functions, each in a process of its own, in place of reading them: runs their files.",
-        rich_help_panel=FILES,
-    ),
-]
-Junit = Annotated[
-    Path | None,
-    typer.Option(
-        "--junit",
-        metavar="FILE",
-        help="Write JUnit XML there.",
-        rich_help_panel=FILES,
-    ),
-]
-
-Sarif = Annotated[
-    Path | None,
-    typer.Option(
-        "--sarif",
-        metavar="FILE",
-        help="Write SARIF 2.1.0 there.",
-        rich_help_panel=FILES,
-    ),
-]
-AllowSkips = Annotated[
-    bool,
-    typer.Option(
-        "--allow-skips", help="Exit 0 though functions are skipped, or nothing is found.", rich_help_panel=FILES
-    ),
-]
 Exclude = Annotated[
     list[str] | None,
-    typer.Option(
-        "--exclude",
-        metavar="PATTERN",
-        help="Of folders, leave this out, in the words of .gitignore.",
-        rich_help_panel=FILES,
-    ),
+    option("--exclude", metavar="PATTERN", help="Of folders, leave this out, in the words of .gitignore.", panel=FILES),
 ]
-Jobs = Annotated[
-    int,
-    typer.Option(
-        "--jobs",
-        min=0,
-        max=256,
-        help="Processes; 0: one a core if files are many.",
-        rich_help_panel=FILES,
-    ),
-]
+_SKIPS = "Exit 0 though functions are skipped, or nothing is found."
+AllowSkips = Annotated[bool, option("--allow-skips", help=_SKIPS, panel=FILES)]
+Junit = Annotated[Path | None, option("--junit", metavar="FILE", help="Write JUnit XML there.", panel=FILES)]
+Sarif = Annotated[Path | None, option("--sarif", metavar="FILE", help="Write SARIF 2.1.0 there.", panel=FILES)]
+_FIRST = "A family; a text such as 'pid = pid'; a text, Python or Triton file, file.py::function, folder; - stdin."
+_CLUSTER = "Workgroups, neighbours by their ids, that are dispatched as one cluster and have to stay together."
+_WHERE = "Where files must be bijective, such as 'num_pids % 8 == 0'."
+_EXPLAIN = "Of a file's remap that is refuted: conditions and a repair that are proved."
+_CALL = "Call marked Python functions, each in a process of its own, in place of reading them: runs their files."
 
 
 @dataclass(frozen=True)
 class Given:
     """What to check and where, as typed."""
 
-    swizzle: First
-    more: More = None
-    grid: GridText = None
-    kernel: OfKernel = None
-    gpu: OfGpu = None
-    xcds: Xcds = None
-    cluster: Cluster = 1
-    where: Where = ""
-    launch: LaunchText = ""
-    answer: Answer = ""
-    marked: Marked = False
-    explain: Explain = False
-    call: Call = False
+    swizzle: Annotated[str, argument("FAMILY|TEXT|FILE", _FIRST, known_families)]
+    more: Annotated[
+        list[str] | None, argument("FAMILY|TEXT|FILE|NAME=SIZE", "More of them; sizes, such as M=4096 N=4096.")
+    ] = None
+    grid: Annotated[str | None, option("--grid", help="Launch grid, such as 4096, 64x64 or 8x16x4.")] = None
+    kernel: Annotated[
+        str | None, option("--kernel", help="Take grid and size names from this kernel instead.", offers=known_kernels)
+    ] = None
+    gpu: Annotated[
+        str | None,
+        option(
+            "--gpu", help="GPU by name, or a TOML file: its XCDs. mi300x with --grid or --kernel.", offers=known_gpus
+        ),
+    ] = None
+    xcds: Annotated[int | None, option("--xcds", min=1, max=4096, help="XCDs, in place of the GPU's.")] = None
+    cluster: Annotated[int, option("--cluster", min=1, max=1024, help=_CLUSTER)] = 1
+    where: Annotated[str, option("--where", metavar="CONDITION", help=_WHERE, panel=FILES)] = ""
+    launch: Annotated[
+        str,
+        option(
+            "--launch", metavar="EXPRESSION", help="Launch grid of files in their sizes: 'cdiv(M, 64)'.", panel=FILES
+        ),
+    ] = ""
+    answer: Annotated[
+        str, option("--answer", metavar="NAMES", help="Names that hold the tile in a Triton file.", panel=FILES)
+    ] = ""
+    marked: Annotated[
+        bool, option("--marked", help="Of Python files, only what a # swizzle-check comment marks.", panel=FILES)
+    ] = False
+    explain: Annotated[bool, option("--explain", help=_EXPLAIN, panel=FILES)] = False
+    call: Annotated[bool, option("--call", help=_CALL, panel=FILES)] = False
 
     @property
     def words(self) -> list[str]:
@@ -216,7 +129,9 @@ class Folders:
     """What of folders to check, how many files at once, and whether all has to be checked."""
 
     exclude: Exclude = None
-    jobs: Jobs = 0
+    jobs: Annotated[
+        int, option("--jobs", min=0, max=256, help="Processes; 0: one a core if files are many.", panel=FILES)
+    ] = 0
     allow_skips: AllowSkips = False
 
 
@@ -231,7 +146,6 @@ def check(
     """
     from swizzle_sim.cli.check_results import print_advice, print_annotations
     from swizzle_sim.testing.run import exit_status
-    from xcd_model.errors import SizeError
 
     if not any(given.targets):
         raise SizeError(f"nothing to check in {' '.join(given.words)}: name a file or a family first")
@@ -257,14 +171,11 @@ def _write(results: list[CheckResult], junit: Path | None, sarif: Path | None) -
 
 
 def _at_one_grid(given: Given, json: bool) -> list[CheckResult]:
-    from swizzle_sim.cli.arguments import load_kernel, load_swizzle, parse_sizes
-    from swizzle_sim.cli.output import print_json, print_verdict
     from swizzle_sim.language import Grid, verify
     from swizzle_sim.language.lattice import claim_of
     from swizzle_sim.testing.run import CheckResult
     from swizzle_sim.testing.settle import settle_verdict
     from xcd_model import gpu as load_gpu
-    from xcd_model.errors import SizeError
 
     if (given.grid is None) == (given.kernel is None):
         raise SizeError("say where to check: either --grid 4096 (or 64x64, 8x16x4) or --kernel gemm M=4096")
@@ -303,7 +214,6 @@ def _at_one_grid(given: Given, json: bool) -> list[CheckResult]:
 
 def _torn(candidate: Swizzle, where: Grid, num_xcds: int, sizes: dict[str, int], cluster: int) -> TornCluster | None:
     """How a bijection tears a cluster of neighbouring workgroups apart, if it does."""
-    from xcd_model.errors import SizeError, TornCluster
     from xcd_model.trace.clusters import check_together
 
     if where.num_pids % cluster or where.launch[0] % cluster:
@@ -316,9 +226,7 @@ def _torn(candidate: Swizzle, where: Grid, num_xcds: int, sizes: dict[str, int],
 
 
 def _on_all_grids(given: Given, folders: Folders, json: bool) -> list[CheckResult]:
-    from swizzle_sim.base.progress import Progress
     from swizzle_sim.cli.check_results import document, print_results
-    from swizzle_sim.cli.output import print_json
     from swizzle_sim.testing.directive import options_of_words
     from swizzle_sim.testing.explain import explained
     from swizzle_sim.testing.folders import files_under

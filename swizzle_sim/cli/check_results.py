@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from swizzle_sim.base.text import visible
-from swizzle_sim.cli.output import console
+from swizzle_sim.cli.output import line
 from swizzle_sim.testing.run import CheckResult
 
 _WORDS = {"passed": "ok", "failed": "FAILED", "error": "error", "skipped": "skipped"}
@@ -33,7 +33,7 @@ def print_results(results: Sequence[CheckResult]) -> None:
         if one.status == "error":
             print(f"swizzle-sim: {_shown(one)}", file=sys.stderr)
         else:
-            console(wide=True).print(f"{_place(one)}: {_WORDS[one.status]}: {_shown(one)}", markup=False)
+            line(f"{_place(one)}: {_WORDS[one.status]}: {_shown(one)}")
     if len(results) > 1:
         counts = counted(results)
         print(

@@ -10,6 +10,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from swizzle_sim.base.interruption import go_on_with
+from swizzle_sim.base.progress import Progress
+from swizzle_sim.cli.arguments import capture_progress, counted, parse_sizes
+from swizzle_sim.cli.output import line, pct, print_json, simulated, table, title_of
+from swizzle_sim.search.jobs import FILE, PointStore
+from xcd_model.errors import SearchError
 
 if TYPE_CHECKING:
     from swizzle_sim.cli.arguments import Launch
@@ -26,7 +31,6 @@ def tune_configurations(
     launch: Launch, run: RunOptions, replays: int | None, max_minutes: float | None, json: bool
 ) -> None:
     """Try every configuration with swizzles, and print the pairs, fastest first."""
-    from swizzle_sim.search.jobs import FILE, PointStore
     from xcd_model import gpu as load_gpu
 
     began, device = time.monotonic(), load_gpu(launch.gpu)
@@ -54,7 +58,6 @@ def tune_configurations(
 
 def _check(kernel: str, run: RunOptions) -> None:
     from swizzle_sim.workload.kernels import DECLARING, file_of, is_user_kernel
-    from xcd_model.errors import SearchError
 
     if not is_user_kernel(kernel) or not file_of(kernel).endswith(DECLARING):
         raise SearchError(f"--tune configs: {kernel} has no autotuner: give a file with a declaration", code="tune")
@@ -66,7 +69,6 @@ def _gather(every: list[Tuned], launch: Launch, gpu: Gpu, run: RunOptions) -> No
     """Compile and capture all configurations."""
     from swizzle_sim.capture.configurations import configurations
     from swizzle_sim.capture.own_remap import own_remap
-    from swizzle_sim.cli.arguments import capture_progress, counted, parse_sizes
     from swizzle_sim.pricing.scoring import Scorer
     from swizzle_sim.search.strategies.configurations import Tuned
 
@@ -84,7 +86,6 @@ def _gather(every: list[Tuned], launch: Launch, gpu: Gpu, run: RunOptions) -> No
 
 
 def _tune(every: Sequence[Tuned], store: PointStore, replays: int | None, threads: int, end_s: float) -> None:
-    from swizzle_sim.base.progress import Progress
     from swizzle_sim.search.strategies.configurations import tune
 
     began, best = time.monotonic(), float("inf")
@@ -106,8 +107,6 @@ def _tune(every: Sequence[Tuned], store: PointStore, replays: int | None, thread
 
 def _nothing(kernel: str, every: Sequence[Tuned], stopped: bool) -> None:
     """Say why there is no table."""
-    from xcd_model.errors import SearchError
-
     if stopped:
         raise KeyboardInterrupt
     refused = next((one.configuration.refused for one in every if one.configuration.refused), "there was no time")
@@ -120,8 +119,6 @@ def _autotuned(ranked: Sequence[Tuned]) -> Tuned:
 
 
 def _print_json(kernel: str, ranked: Sequence[Tuned], gpu: Gpu, run: RunOptions) -> None:
-    from swizzle_sim.cli.output import print_json
-
     first = ranked[0].scorer
     assert first
     print_json(
@@ -140,8 +137,6 @@ def _print_json(kernel: str, ranked: Sequence[Tuned], gpu: Gpu, run: RunOptions)
 
 
 def _print(launch: Launch, ranked: Sequence[Tuned], gpu: Gpu) -> None:
-    from swizzle_sim.cli.output import console, pct, simulated, sizes_text, table
-
     first, chosen = ranked[0].scorer, _autotuned(ranked)
     assert first and chosen.launch_order and ranked[0].best
     names = _differing([one.configuration.chosen for one in ranked])
@@ -155,10 +150,10 @@ def _print(launch: Launch, ranked: Sequence[Tuned], gpu: Gpu) -> None:
         figures = [f"{score.time_us:.1f}", f"{one.launch_order.time_us:.1f}", pct(score.l2_hit_rate)]
         figures += [str(one.scorer.kernel.resources.vgprs), str(one.scorer.occupancy), str(len(one.scores))]
         rows.append([f"@{one.configuration.place}", *shown, _words(swizzle), *figures])
-    title = f"{first.kernel.name} {sizes_text(first.kernel.problem)} on {gpu.title}, configuration x swizzle"
+    title = f"{title_of(first.kernel, gpu)}, configuration x swizzle"
     table(title, columns, rows, left=2 + len(names), note=simulated(gpu.name, first.replay))
-    for line in _remarks(launch, ranked, chosen):
-        console(wide=True).print(line, markup=False)
+    for said in _remarks(launch, ranked, chosen):
+        line(said)
 
 
 def _words(swizzle: str) -> str:

@@ -8,19 +8,13 @@ import sys
 from dataclasses import replace
 from typing import Annotated
 
-import typer
-
 from swizzle_sim.base.release import install_hint
-from swizzle_sim.cli.arguments import GpuName, Sizes, known_kernels, load_swizzle, offer, option, parse_sizes
+from swizzle_sim.cli.arguments import GpuName, Sizes, argument, known_kernels, load_swizzle, option, parse_sizes
 from xcd_model.errors import SwizzleSimError
 
 Kernel = Annotated[
     str,
-    typer.Argument(
-        metavar="KERNEL",
-        help="Kernel to begin with: of `swizzle-sim kernels`, my_kernel.py, or my.trace.npz.",
-        autocompletion=offer(known_kernels),
-    ),
+    argument("KERNEL", "Kernel to begin with: of `swizzle-sim kernels`, my_kernel.py, or my.trace.npz.", known_kernels),
 ]
 Text = Annotated[str, option("--swizzle", metavar="FAMILY|TEXT|FILE", help="Swizzle to begin with.")]
 Host = Annotated[str, option("--host", help="Address to serve on; only this machine reaches the default.")]

@@ -18,15 +18,16 @@ from swizzle_sim.cli.arguments import (
     Json,
     Launch,
     Sizes,
+    argument,
     grouped,
     known_families,
     known_kernels,
     load_swizzle,
-    offer,
     option,
     run_folders,
 )
 from swizzle_sim.cli.output import line, pct, print_json, sizes_text, table, table_of
+from swizzle_sim.search.history import runs_in
 from xcd_model.errors import CompileError, HardwareError, RunError
 
 if TYPE_CHECKING:
@@ -35,11 +36,8 @@ if TYPE_CHECKING:
 
 Top = Annotated[int, option("--top", min=1, max=100, help="How many of the best candidates.")]
 Check = Annotated[bool, option("--check/--no-check", help="Interpret and compile each rewritten kernel first.")]
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder.", autocompletion=offer(run_folders))]
+RunFolder = Annotated[Path, argument("RUN", "Run folder.", run_folders)]
 _SWIZZLES = "Of a KERNEL: a candidate; repeatable."
-Swizzles = Annotated[
-    list[str] | None, option("--swizzle", metavar=SWIZZLE_WORDS, help=_SWIZZLES, autocompletion=offer(known_families))
-]
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,9 @@ class Candidates:
     """Sizes, candidates and GPU of a kernel; a run has its own."""
 
     sizes: Sizes = None
-    swizzle: Swizzles = None
+    swizzle: Annotated[
+        list[str] | None, option("--swizzle", metavar=SWIZZLE_WORDS, help=_SWIZZLES, offers=known_families)
+    ] = None
     gpu: GpuName = "mi300x"
 
 
@@ -55,11 +55,7 @@ class Candidates:
 def bundle(
     what: Annotated[
         str,
-        typer.Argument(
-            metavar="RUN|KERNEL",
-            help="Run folder, or a kernel with --swizzle.",
-            autocompletion=offer(lambda: [*run_folders(), *known_kernels()]),
-        ),
+        argument("RUN|KERNEL", "Run folder, or a kernel with --swizzle.", lambda: [*run_folders(), *known_kernels()]),
     ],
     out: Annotated[Path | None, option("--out", "-o", help="Folder to make; by default NAME-bundle.")] = None,
     top: Top = 3,
@@ -129,9 +125,7 @@ def _of_kernel(name: str, given: Candidates, folder: Path, seed: int, check: boo
 
 
 def import_(
-    result: Annotated[
-        Path, typer.Argument(metavar="RESULT", help="result.json of confirm.py, or a profiler's own file to look into.")
-    ],
+    result: Annotated[Path, argument("RESULT", "result.json of confirm.py, or a profiler's own file to look into.")],
     run: Annotated[
         Path | None, option("--run", help="Run (or bundle) it belongs to; by default the one it names.")
     ] = None,
@@ -184,7 +178,6 @@ def _home_of(path: Path, result: dict[str, Any]) -> Path:
     """Run folder that has the bundle's record; the bundle's own folder where it was of no run."""
     from swizzle_sim.hardware.node.manifest import MANIFEST
     from swizzle_sim.hardware.results import BUNDLES, read_json
-    from swizzle_sim.search.history import runs_in
 
     manifest = path.parent / MANIFEST
     named = read_json(manifest).get("run") if manifest.is_file() else ""
@@ -226,15 +219,9 @@ def confirm(
 
 
 def agreement(
-    where: Annotated[
-        Path,
-        typer.Argument(
-            metavar="RUN|DIR", help="Run, or a bundle with its result.json.", autocompletion=offer(run_folders)
-        ),
-    ],
+    where: Annotated[Path, argument("RUN|DIR", "Run, or a bundle with its result.json.", run_folders)],
     replay: Annotated[
-        str | None,
-        option("--replay", help="Predict anew: lockstep or timed.", autocompletion=offer(lambda: REPLAY_WORDS)),
+        str | None, option("--replay", help="Predict anew: lockstep or timed.", offers=REPLAY_WORDS)
     ] = None,
     json: Json = False,
 ) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swizzle_sim.base.progress import Progress
-from swizzle_sim.cli.arguments import GpuName, Json, Replay, grouped, option
+from swizzle_sim.cli.arguments import GpuName, Json, Replay, argument, grouped, option
 from swizzle_sim.cli.check import AllowSkips, Exclude, Junit
 from swizzle_sim.cli.output import print_json, say
 
@@ -19,13 +19,7 @@ if TYPE_CHECKING:
     from swizzle_sim.testing.locality import Before, Declared, How
     from swizzle_sim.testing.run import CheckResult
 
-Paths = Annotated[list[str], typer.Argument(metavar="PATH", help="Files that declare kernels, and folders of them.")]
-Against = Annotated[
-    str, option("--against", metavar="FILE|REV", help="Rates stored by --out, or a revision of this checkout.")
-]
-Tolerance = Annotated[
-    float, option("--tolerance", metavar="POINTS", min=0, max=100, help="Loss that passes, in percentage points.")
-]
+Paths = Annotated[list[str], argument("PATH", "Files that declare kernels, and folders of them.")]
 Out = Annotated[Path | None, option("--out", metavar="FILE", help="Store the rates there.")]
 
 
@@ -33,8 +27,12 @@ Out = Annotated[Path | None, option("--out", metavar="FILE", help="Store the rat
 class Comparison:
     """What to compare with, and what passes."""
 
-    against: Against = ""
-    tolerance: Tolerance = 1.0
+    against: Annotated[
+        str, option("--against", metavar="FILE|REV", help="Rates stored by --out, or a revision of this checkout.")
+    ] = ""
+    tolerance: Annotated[
+        float, option("--tolerance", metavar="POINTS", min=0, max=100, help="Loss that passes, in percentage points.")
+    ] = 1.0
     exclude: Exclude = None
     allow_skips: AllowSkips = False
 

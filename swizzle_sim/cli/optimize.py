@@ -10,22 +10,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from swizzle_sim.base.interruption import go_on_with
+from swizzle_sim.base.progress import Progress
 from swizzle_sim.cli.arguments import (
     GpuName,
     Json,
     Launch,
     Sizes,
+    argument,
     grouped,
     known_kernels,
-    offer,
     one_folder,
     parse_sizes,
 )
+from swizzle_sim.cli.output import print_json, say, scored_on
 from swizzle_sim.cli.proposer_options import LlmOptions, Proposer, RunOptions, SearchOptions, check_options
 from swizzle_sim.cli.run_end import End, print_end, print_run, print_run_json, print_table, slower_lines
+from swizzle_sim.search.history import FILE, History
+from swizzle_sim.search.ranking import ranking_of, read_objectives
+from xcd_model.errors import RunError, SizeError
 
 if TYPE_CHECKING:
     from swizzle_sim.pricing.scoring import Scorer
@@ -38,12 +41,7 @@ RUNS = "runs"
 ABOUT = ("kernel", "gpu", "problem", "replay", "seed", "kind")  # of the document of a proposer
 
 KernelName = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="KERNEL",
-        help="Kernel, such as gemm; not needed with --replay RUN or --resume RUN.",
-        autocompletion=offer(known_kernels),
-    ),
+    str | None, argument("KERNEL", "Kernel, such as gemm; not needed with --replay RUN or --resume RUN.", known_kernels)
 ]
 
 
@@ -59,12 +57,8 @@ def optimize(
     json: Json = False,
 ) -> None:
     """Try swizzles on a kernel and rank them: known families, a search of templates, or proposals of a model."""
-    from xcd_model.errors import SizeError
-
     one_folder(run.out, run.resume)
     if run.objective is not None:
-        from swizzle_sim.search.ranking import read_objectives
-
         read_objectives(run.objective)  # refused before anything is loaded
     repeat = _run_to_repeat(run.replay)
     if kernel is None and repeat is None and run.resume is None:
@@ -89,8 +83,6 @@ def optimize(
 def _run_to_repeat(replay: str | None) -> Path | None:
     """Folder of a recorded run, where ``--replay`` names one rather than a replay."""
     from swizzle_sim.pricing.replaying import REPLAYS
-    from swizzle_sim.search.history import FILE
-    from xcd_model.errors import RunError
 
     if replay is None or replay in REPLAYS:
         return None
@@ -103,7 +95,6 @@ def _as_before(
     folder: Path, launch: Launch, proposer: str, run: RunOptions, search: SearchOptions
 ) -> tuple[Launch, str, RunOptions, SearchOptions]:
     """Arguments of a command that goes on with a run; those not typed are the run's own."""
-    from swizzle_sim.search.history import History
     from xcd_model import gpu_names
 
     with History(folder) as history:
@@ -159,9 +150,7 @@ def _say_inside(work: Kernel, device: Gpu) -> None:
 def _print_so_far(folder: Path, json: bool) -> None:
     """Print the table of a run that was interrupted, if any of it was stored."""
     from swizzle_sim.search.advice import advise_run
-    from swizzle_sim.search.history import FILE, History
     from swizzle_sim.search.loop import Run
-    from swizzle_sim.search.ranking import ranking_of
     from swizzle_sim.search.recorded import recorded_scorer
 
     if not (folder / FILE).is_file():
@@ -186,8 +175,6 @@ def _propose(
     json: bool,
 ) -> None:
     """Run a proposer, conclude its run and print it; or repeat a run of a model."""
-    from swizzle_sim.cli.output import say
-    from swizzle_sim.search.history import FILE, History
     from swizzle_sim.search.loop import RunConfig
     from swizzle_sim.search.proposers import Task, load_proposer
     from swizzle_sim.search.recorded import recorded_scorer
@@ -231,10 +218,7 @@ def _command() -> str:
 
 def _priced(run: Run, scorer: Scorer) -> Run:
     """Run whose finalists are compiled as they would be rewritten, and scored so."""
-    from swizzle_sim.base.progress import Progress
-    from swizzle_sim.cli.output import say
     from swizzle_sim.rewrite.finalists import price_finalists
-    from swizzle_sim.search.history import History
 
     if scorer.kernel.launch is None:
         return run
@@ -247,13 +231,10 @@ def _priced(run: Run, scorer: Scorer) -> Run:
 
 def _conclude(run: Run, scorer: Scorer, given: RunOptions) -> End:
     """Compile the finalists, test the ranking, advise, rewrite a user's kernel, and write the report with all of it."""
-    from swizzle_sim.base.progress import Progress
     from swizzle_sim.cli.rewrite import rewrite_best
     from swizzle_sim.report import write_best, write_report
     from swizzle_sim.report.rank_stability import check_finalists
     from swizzle_sim.search.advice import advise_run
-    from swizzle_sim.search.history import History
-    from swizzle_sim.search.ranking import ranking_of
     from swizzle_sim.search.strategies.families import SETTLED
 
     run = _priced(run, scorer) if given.compile else run
@@ -273,8 +254,6 @@ def _conclude(run: Run, scorer: Scorer, given: RunOptions) -> End:
 
 def _print_proposed(found: Proposed, end: End, scorer: Scorer, json: bool) -> None:
     """Print the result of a proposer that has a table of its own."""
-    from swizzle_sim.cli.output import print_json, scored_on
-
     if json:
         document = {key: value for key, value in scored_on(scorer).items() if key in ABOUT}
         document |= {"advice": end.advice.as_dict(), "uncertainty": end.stability, "run": str(end.run.folder)}

@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from swizzle_sim.base.text import visible
+from swizzle_sim.search.ranking import times_note, times_rank
 
 if TYPE_CHECKING:
     from swizzle_sim.language import Grid, Swizzle, Verdict
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
     from swizzle_sim.pricing.scores import Balance, Score
     from swizzle_sim.pricing.scoring import Scorer
     from swizzle_sim.search.advice import Advice
+    from swizzle_sim.workload.kernels import Kernel
     from swizzle_sim.workload.price import RemapPrice
-    from xcd_model import Traffic
+    from xcd_model import Gpu, Traffic
 
 SCHEMA = 1  # of the documents of --json: raised when a key goes or changes its meaning, not when one comes
 PROSE = 24  # columns that a column of prose keeps
@@ -164,8 +166,6 @@ SCORE_COLUMNS = tuple(SCORE)
 
 def score_columns(gpu: str, replay: str) -> tuple[str, ...]:
     """Heads of `score_cells`, which say of a time where it does not rank orders."""
-    from swizzle_sim.search.ranking import times_rank
-
     if replay == "timed" and times_rank(gpu, replay):
         return SCORE_COLUMNS
     doubt = {"time\n[µs]": "time [µs],\nranks no\norders", "speedup": "speedup,\nranks no\norders"}
@@ -174,8 +174,6 @@ def score_columns(gpu: str, replay: str) -> tuple[str, ...]:
 
 def simulated(gpu: str, replay: str) -> str:
     """Note under a table of scores: what kind of numbers these are, and what a time is worth."""
-    from swizzle_sim.search.ranking import times_note
-
     return "\n".join([SIMULATED[replay], *([times_note(gpu, replay)] if replay == "timed" else []), BELIEVE])
 
 
@@ -186,9 +184,23 @@ def print_advice(advice: Advice) -> None:
         line(f"  next: {visible(command)}")
 
 
-def score_cells(score: Score) -> list[str]:
-    """Cells of one score, in the order of `SCORE_COLUMNS`."""
-    return [said(score) for said in SCORE.values()]
+def score_cells(score: Score | None) -> list[str]:
+    """Cells of one score, in the order of `SCORE_COLUMNS`; dashes where there is none."""
+    return [said(score) if score else "-" for said in SCORE.values()]
+
+
+def score_table(
+    title: str, heads: Sequence[str], rows: Iterable[tuple[Any, ...]], gpu: str, replay: str, left: int | None = None
+) -> None:
+    """Print scores: each row has cells below ``heads``, all of them text if not ``left`` are, and a score or None."""
+    cells = [[*row[:-1], *score_cells(row[-1])] for row in rows]
+    left = len(heads) if left is None else left
+    table(title, [*heads, *score_columns(gpu, replay)], cells, left=left, note=simulated(gpu, replay))
+
+
+def title_of(kernel: Kernel, gpu: Gpu) -> str:
+    """Kernel, sizes and GPU above a table."""
+    return f"{kernel.name} {sizes_text(kernel.problem)} on {gpu.title}"
 
 
 def sizes_text(problem: Mapping[str, int]) -> str:

@@ -7,79 +7,43 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from swizzle_sim.cli.arguments import REPLAY_PANEL, REPLAY_WORDS, Compile, Jitter, Seed, offer, parse_sizes, run_folders
+from swizzle_sim.cli.arguments import (
+    REPLAY_PANEL,
+    REPLAY_WORDS,
+    Compile,
+    Jitter,
+    Seed,
+    option,
+    parse_sizes,
+    run_folders,
+)
+from xcd_model.errors import RunError
 
 LLM, SEARCH = "Options of --proposer llm and two-stage", "Options of --proposer search"
 
 
 def _llm(*names: str, **settings: Any) -> Any:
-    return typer.Option(*names, rich_help_panel=LLM, **settings)
+    return option(*names, panel=LLM, **settings)
 
 
 def _search(*names: str, **settings: Any) -> Any:
-    return typer.Option(*names, rich_help_panel=SEARCH, **settings)
+    return option(*names, panel=SEARCH, **settings)
 
 
 Model = Annotated[
-    list[str] | None,
-    _llm("--model", metavar="MODEL", help="DSPy model string, such as openai/gpt-4o; repeatable."),
+    list[str] | None, _llm("--model", metavar="MODEL", help="DSPy model string, such as openai/gpt-4o; repeatable.")
 ]
 ApiBase = Annotated[str | None, _llm("--api-base", metavar="URL", help="Base URL of an OpenAI-compatible server.")]
 Docs = Annotated[Path | None, _llm("--docs", metavar="FILE", help="Document for --context overload.")]
 Iterations = Annotated[int | None, _llm("--iterations", metavar="N", min=1, max=10_000, help="By default 5.")]
 Candidates = Annotated[
-    int | None,
-    _llm("--candidates", metavar="N", min=1, max=100, help="Candidates an iteration, by default 1."),
+    int | None, _llm("--candidates", metavar="N", min=1, max=100, help="Candidates an iteration, by default 1.")
 ]
 MaxDollars = Annotated[float | None, _llm("--max-dollars", metavar="USD", min=0, help="Stop after spending that many.")]
 Temperature = Annotated[float | None, _llm("--temperature", metavar="T", min=0, max=2, help="Sampling temperature.")]
 Prices = Annotated[Path | None, _llm("--prices", metavar="FILE", help="Price table in place of the shipped one.")]
-Context = Annotated[
-    str | None,
-    _llm(
-        "--context",
-        metavar="NAME",
-        help="Hardware description in the prompt: aware, unaware or overload.",
-        autocompletion=offer(lambda: ("aware", "unaware", "overload")),
-    ),
-]
-MaxTokens = Annotated[int | None, _llm("--max-tokens", metavar="N", min=1, help="Stop after spending that many.")]
-MaxMinutes = Annotated[
-    float | None,
-    _llm("--max-minutes", metavar="MIN", min=0, help="Stop after that time; families and a strategy of your own too."),
-]
-ReplyTokens = Annotated[int | None, _llm("--reply-tokens", metavar="N", min=1, help="Most tokens of one reply.")]
-Timeout = Annotated[
-    float | None,
-    _llm("--timeout", metavar="S", min=0.1, help="Of one request, in seconds; by default 300."),
-]
-Tries = Annotated[
-    int | None,
-    _llm("--tries", metavar="N", min=1, max=20, help="Requests for one question, by default 4."),
-]
-Stream = Annotated[bool, _llm("--stream", help="Read answers as they are written.")]
-Structured = Annotated[bool, _llm("--structured", help="Constrain answers by a JSON schema.")]
-Image = Annotated[bool, _llm("--image", help="Show the model a picture of the best mapping.")]
-NoCompare = Annotated[
-    bool, _llm("--no-compare", help="Leave out the families and the search that stand beside the models' orders.")
-]
 Program = Annotated[Path | None, _llm("--program", metavar="FILE", help="Program that tune-prompt saved.")]
 
-Template = Annotated[
-    list[str] | None,
-    _search("--template", metavar="FILE|FAMILIES", help="Templates to search, such as chunked+group_m; repeatable."),
-]
-Sampler = Annotated[
-    str | None,
-    _search(
-        "--sampler",
-        metavar="NAME",
-        help="auto, tpe, cma-es, random or exhaustive; by default auto.",
-        autocompletion=offer(lambda: ("auto", "tpe", "cma-es", "random", "exhaustive")),
-    ),
-]
 Evaluations = Annotated[
     int | None,
     _search(
@@ -90,10 +54,6 @@ Evaluations = Annotated[
         help="Full replays to spend, by default 400; two-stage: for each template, 60; configs: 6 for each; "
         "a strategy of your own: 400.",
     ),
-]
-AtSizes = Annotated[
-    list[str] | None,
-    _search("--sizes", metavar="'M=.. N=..'", help="Another size to optimize for; repeatable."),
 ]
 HeldOut = Annotated[
     list[str] | None,
@@ -106,76 +66,21 @@ Tune = Annotated[
         metavar="tiles|configs|loop|layout",
         help="Search tile sizes, warps and stages together with GROUP_M; or try all of an autotuner's configurations "
         "with swizzles; or, with them, the direction of the main loop and the cache policy of loads, or row lengths.",
-        autocompletion=offer(lambda: ("tiles", "configs", "loop", "layout")),
+        offers=("tiles", "configs", "loop", "layout"),
     ),
 ]
 
-ObjectiveText = Annotated[
-    str | None,
-    typer.Option(
-        "--objective",
-        metavar="NAME",
-        help="time, l2_hit_rate, hbm_bytes, energy, or two with a comma (Pareto); by default time where the times of "
-        "the GPU rank orders, else l2_hit_rate.",
-        autocompletion=offer(lambda: ("time", "l2_hit_rate", "hbm_bytes", "energy")),
-    ),
-]
 Proposer = Annotated[
     str,
-    typer.Option(
+    option(
         "--proposer",
         metavar="NAME|FILE.py:FUNCTION",
         help="Source of candidates: families, search, llm, two-stage, or a strategy of your own.",
-        autocompletion=offer(lambda: ("families", "search", "llm", "two-stage")),
-    ),
-]
-RunReplay = Annotated[
-    str | None,
-    typer.Option(
-        "--replay",
-        metavar="REPLAY|RUN",
-        help="Replay that the counts come from: timed (default) or lockstep; or a run of llm to repeat.",
-        autocompletion=offer(lambda: [*REPLAY_WORDS, *run_folders()]),
+        offers=("families", "search", "llm", "two-stage"),
     ),
 ]
 Out = Annotated[
-    Path | None, typer.Option("--out", "-o", metavar="RUN", help="Run folder to make; by default runs/KERNEL-GPU-NNN.")
-]
-Resume = Annotated[
-    Path | None,
-    typer.Option(
-        "--resume",
-        metavar="RUN",
-        help="Run folder of an interrupted run to go on with.",
-        autocompletion=offer(run_folders),
-    ),
-]
-Threads = Annotated[
-    int | None,
-    typer.Option(
-        "--threads",
-        metavar="N",
-        min=1,
-        max=256,
-        help="By default one a core.",
-        rich_help_panel=REPLAY_PANEL,
-    ),
-]
-RankStability = Annotated[
-    bool,
-    typer.Option(
-        "--uncertainty/--no-uncertainty",
-        help="Test whether uncertain constants could change the ranking.",
-        rich_help_panel=REPLAY_PANEL,
-    ),
-]
-Report = Annotated[
-    bool,
-    typer.Option(
-        "--report/--no-report",
-        help="Draw report.html and its pictures; `swizzle-sim report RUN` draws them later.",
-        envvar="SWIZZLE_SIM_REPORT",
-    ),
+    Path | None, option("--out", "-o", metavar="RUN", help="Run folder to make; by default runs/KERNEL-GPU-NNN.")
 ]
 
 BOTH = ("evaluations",)  # options of the search that two-stage takes as well
@@ -187,26 +92,77 @@ TYPED = {"models": "--model", "templates": "--template", "timeout_s": "--timeout
 class RunOptions:
     """Options of every run: how it counts, where it is stored."""
 
-    replay: RunReplay = None
-    objective: ObjectiveText = None
+    replay: Annotated[
+        str | None,
+        option(
+            "--replay",
+            metavar="REPLAY|RUN",
+            help="Replay that the counts come from: timed (default) or lockstep; or a run of llm to repeat.",
+            offers=lambda: [*REPLAY_WORDS, *run_folders()],
+        ),
+    ] = None
+    objective: Annotated[
+        str | None,
+        option(
+            "--objective",
+            metavar="NAME",
+            help="time, l2_hit_rate, hbm_bytes, energy, or two with a comma (Pareto); by default time where the times "
+            "of the GPU rank orders, else l2_hit_rate.",
+            offers=("time", "l2_hit_rate", "hbm_bytes", "energy"),
+        ),
+    ] = None
     seed: Seed = 0
     jitter: Jitter = 0.0
     out: Out = None
-    resume: Resume = None
-    threads: Threads = None
-    uncertainty: RankStability = True
+    resume: Annotated[
+        Path | None,
+        option("--resume", metavar="RUN", help="Run folder of an interrupted run to go on with.", offers=run_folders),
+    ] = None
+    threads: Annotated[
+        int | None, option("--threads", metavar="N", min=1, max=256, help="By default one a core.", panel=REPLAY_PANEL)
+    ] = None
+    uncertainty: Annotated[
+        bool,
+        option(
+            "--uncertainty/--no-uncertainty",
+            help="Test whether uncertain constants could change the ranking.",
+            panel=REPLAY_PANEL,
+        ),
+    ] = True
     compile: Compile = True
-    report: Report = True
+    report: Annotated[
+        bool,
+        option(
+            "--report/--no-report",
+            help="Draw report.html and its pictures; `swizzle-sim report RUN` draws them later.",
+            envvar="SWIZZLE_SIM_REPORT",
+        ),
+    ] = True
 
 
 @dataclass(frozen=True)
 class SearchOptions:
     """Options of the parameter search."""
 
-    template: Template = None
-    sampler: Sampler = None
+    template: Annotated[
+        list[str] | None,
+        _search(
+            "--template", metavar="FILE|FAMILIES", help="Templates to search, such as chunked+group_m; repeatable."
+        ),
+    ] = None
+    sampler: Annotated[
+        str | None,
+        _search(
+            "--sampler",
+            metavar="NAME",
+            help="auto, tpe, cma-es, random or exhaustive; by default auto.",
+            offers=("auto", "tpe", "cma-es", "random", "exhaustive"),
+        ),
+    ] = None
     evaluations: Evaluations = None
-    at_sizes: AtSizes = None
+    at_sizes: Annotated[
+        list[str] | None, _search("--sizes", metavar="'M=.. N=..'", help="Another size to optimize for; repeatable.")
+    ] = None
     held_out: HeldOut = None
     tune: Tune = None
 
@@ -228,21 +184,44 @@ class LlmOptions:
 
     model: Model = None
     api_base: ApiBase = None
-    context: Context = None
+    context: Annotated[
+        str | None,
+        _llm(
+            "--context",
+            metavar="NAME",
+            help="Hardware description in the prompt: aware, unaware or overload.",
+            offers=("aware", "unaware", "overload"),
+        ),
+    ] = None
     docs: Docs = None
     iterations: Iterations = None
     candidates: Candidates = None
-    max_tokens: MaxTokens = None
+    max_tokens: Annotated[
+        int | None, _llm("--max-tokens", metavar="N", min=1, help="Stop after spending that many.")
+    ] = None
     max_dollars: MaxDollars = None
-    max_minutes: MaxMinutes = None
+    max_minutes: Annotated[
+        float | None,
+        _llm(
+            "--max-minutes", metavar="MIN", min=0, help="Stop after that time; families and a strategy of your own too."
+        ),
+    ] = None
     temperature: Temperature = None
-    reply_tokens: ReplyTokens = None
-    timeout: Timeout = None
-    tries: Tries = None
-    stream: Stream = False
-    structured: Structured = False
-    image: Image = False
-    no_compare: NoCompare = False
+    reply_tokens: Annotated[
+        int | None, _llm("--reply-tokens", metavar="N", min=1, help="Most tokens of one reply.")
+    ] = None
+    timeout: Annotated[
+        float | None, _llm("--timeout", metavar="S", min=0.1, help="Of one request, in seconds; by default 300.")
+    ] = None
+    tries: Annotated[
+        int | None, _llm("--tries", metavar="N", min=1, max=20, help="Requests for one question, by default 4.")
+    ] = None
+    stream: Annotated[bool, _llm("--stream", help="Read answers as they are written.")] = False
+    structured: Annotated[bool, _llm("--structured", help="Constrain answers by a JSON schema.")] = False
+    image: Annotated[bool, _llm("--image", help="Show the model a picture of the best mapping.")] = False
+    no_compare: Annotated[
+        bool, _llm("--no-compare", help="Leave out the families and the search that stand beside the models' orders.")
+    ] = False
     program: Program = None
     prices: Prices = None
 
@@ -255,8 +234,6 @@ class LlmOptions:
 
 def check_options(proposer: str, llm: Mapping[str, Any], search: Mapping[str, Any]) -> None:
     """Refuse options that belong to another proposer."""
-    from xcd_model.errors import RunError
-
     own = proposer.endswith(".py") or proposer.rpartition(":")[0].endswith(".py")
     allowed: tuple[str, ...] = ("max_minutes",) if proposer == "families" or own else ()
     strange = [key for key in llm if key not in allowed]

@@ -7,8 +7,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from swizzle_sim.cli.arguments import Json, Launch, SwizzleText, grouped, load_swizzle, offer, option, parse_sizes
+from swizzle_sim.cli.arguments import Json, Launch, SwizzleText, grouped, load_swizzle, option, parse_sizes
 from swizzle_sim.cli.output import print_json, say
+from swizzle_sim.search.history import History
+from swizzle_sim.search.ranking import ranking_of
 from xcd_model.errors import SwizzleSimError
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ At = Annotated[
     option(
         "--at",
         help="Ids to remap: program, tile, or auto: the tile's where programs=... is declared.",
-        autocompletion=offer(lambda: ("auto", "program", "tile")),
+        offers=("auto", "program", "tile"),
     ),
 ]
 
@@ -35,7 +37,7 @@ Elsewhere = Annotated[
     option(
         "--elsewhere",
         help="At other sizes than these: general (the swizzle), launch-order, or any: what costs least here.",
-        autocompletion=offer(lambda: ("any", "general", "launch-order")),
+        offers=("any", "general", "launch-order"),
     ),
 ]
 
@@ -167,8 +169,6 @@ def rewrite_best(run: Run, kernel: Kernel, gpu: Gpu) -> Written:
     from swizzle_sim.capture.workload import workload
     from swizzle_sim.rewrite import check_rewritten, write_rewritten
     from swizzle_sim.rewrite.price import cheapest
-    from swizzle_sim.search.history import History
-    from swizzle_sim.search.ranking import ranking_of
 
     if not kernel.file:
         return _none(f"{kernel.name} is the suite's: swizzle-sim rewrite {kernel.name} --swizzle {run.folder}/best.txt")

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from swizzle_sim.cli.output import line, print_advice, print_json, score_table, scored_on, title_of
+
 if TYPE_CHECKING:
     from swizzle_sim.cli.rewrite import Written
     from swizzle_sim.pricing.scoring import Scorer
@@ -52,8 +54,6 @@ def _entry(attempt: Attempt, places: Mapping[int, str]) -> dict[str, Any]:
 
 def print_run_json(end: End, scorer: Scorer) -> None:
     """Print a run as one JSON document."""
-    from swizzle_sim.cli.output import print_json, scored_on
-
     run = end.run
     places = run.ranking.places(run.attempts)
     print_json(
@@ -74,19 +74,17 @@ def print_run_json(end: End, scorer: Scorer) -> None:
 
 def print_table(end: End, scorer: Scorer, shown: Sequence[tuple[str, str, Attempt | None]]) -> None:
     """Print advice, and a row for each label, name and attempt; where each holds, if that is not every grid."""
-    from swizzle_sim.cli.output import print_advice, score_cells, score_columns, simulated, sizes_text, table
     from swizzle_sim.language.lattice import unconditional
 
     print_advice(end.advice)
-    figures = score_columns(scorer.gpu.name, scorer.replay)
-    rows = [[label, name, *(score_cells(a.score) if a and a.score else "-" * len(figures))] for label, name, a in shown]
     domains = [str(a.verdict["domain"]) if a and a.score else "-" for _, _, a in shown]
-    columns = ["", "swizzle", *figures]
-    if not all(unconditional(domain) or domain == "-" for domain in domains):
-        columns.insert(2, "valid where")
-        rows = [[*row[:2], domain, *row[2:]] for row, domain in zip(rows, domains, strict=True)]
-    title = f"{scorer.kernel.name} {sizes_text(scorer.kernel.problem)} on {scorer.gpu.title}"
-    table(title, columns, rows, left=len(columns) - len(figures), note=simulated(scorer.gpu.name, scorer.replay))
+    conditional = not all(unconditional(domain) or domain == "-" for domain in domains)
+    rows = [
+        (label, name, *([domain] if conditional else []), a and a.score)
+        for (label, name, a), domain in zip(shown, domains, strict=True)
+    ]
+    heads = ["", "swizzle", *(["valid where"] if conditional else [])]
+    score_table(title_of(scorer.kernel, scorer.gpu), heads, rows, scorer.gpu.name, scorer.replay)
 
 
 def print_run(end: End, scorer: Scorer, remarks: Sequence[str] = ()) -> None:
@@ -116,7 +114,6 @@ def slower_lines(run: Run) -> list[str]:
 
 def print_end(end: End, lines: list[str], more_files: str) -> None:
     """Print what stands below the table: remarks, files, and where to read on."""
-    from swizzle_sim.cli.output import console
     from swizzle_sim.report.rank_stability import stability_lines
 
     folder, stability, written = end.run.folder, end.stability, end.written
@@ -124,17 +121,12 @@ def print_end(end: End, lines: list[str], more_files: str) -> None:
     names = "best.txt, best_triton.py, best.hip"
     names = f"report.html, {names}, pictures" if (folder / "report.html").is_file() else names
     files = f"written: {folder}/ ({names}, {more_files})"
-    out = console(wide=True)
-    for line in (
-        *lines,
-        *(stability_lines(stability) if stability else ()),
-        *([files] if whole else ()),
-        *(written.lines if written else ()),
-    ):
-        out.print(line, markup=False)
-    if not whole:
-        return
-    if more_files == "transcript":
-        out.print(f"repeat it with no model: swizzle-sim optimize --replay {shlex.quote(str(folder))}", markup=False)
-    else:
-        out.print(f"next: swizzle-sim report {shlex.quote(str(folder))} --open", markup=False)
+    lines += stability_lines(stability) if stability else ()
+    lines += [files] if whole else ()
+    lines += written.lines if written else ()
+    if whole:
+        named = shlex.quote(str(folder))
+        again = f"repeat it with no model: swizzle-sim optimize --replay {named}"
+        lines += [again if more_files == "transcript" else f"next: swizzle-sim report {named} --open"]
+    for said in lines:
+        line(said)

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swizzle_sim.cli.arguments import Json, offer, run_folders
+from swizzle_sim.base.atomic_write import write_whole
+from swizzle_sim.base.progress import Progress
+from swizzle_sim.cli.arguments import Json, argument, option, run_folders
+from swizzle_sim.cli.output import line, pct, print_json, sizes_text, table
+from swizzle_sim.search.history import FILE, History, runs_in
+from swizzle_sim.search.ranking import ranking_of
+from xcd_model.errors import RunError, SwizzleSimError
 
 if TYPE_CHECKING:
     from swizzle_sim.search.history import Attempt
@@ -19,17 +27,13 @@ SAME = (
     *("kernel", "kernel_digest", "problem", "gpu", "gpu_description", "replacement"),
     *("replay", "seed", "jitter_ns", "version"),
 )
-Runs = Annotated[
-    list[Path],
-    typer.Argument(metavar="RUN...", help="Run folders, finished or not.", autocompletion=offer(run_folders)),
-]
+Runs = Annotated[list[Path], argument("RUN...", "Run folders, finished or not.", run_folders)]
 
 
 def runs(
     folder: Annotated[Path, typer.Argument(help="Folder that holds run folders.")] = Path("runs"),
     repair: Annotated[
-        Path | None,
-        typer.Option(metavar="RUN", help="Save what can be read of a damaged run.", autocompletion=offer(run_folders)),
+        Path | None, option(metavar="RUN", help="Save what can be read of a damaged run.", offers=run_folders)
     ] = None,
     json: Json = False,
 ) -> None:
@@ -37,23 +41,19 @@ def runs(
     if repair is not None:
         _repair(repair, json)
         return
-    from swizzle_sim.cli.output import console, print_json
-    from swizzle_sim.search.history import runs_in
 
     found = [describe_run(path) for path in runs_in(folder)]
     if json:
         print_json({"runs": found})
         return
     if not found:
-        console().print(f"no runs in {folder}; make one: swizzle-sim optimize gemm", markup=False)
+        line(f"no runs in {folder}; make one: swizzle-sim optimize gemm")
         return
     print_runs(f"Runs in {folder}", found)
 
 
 def print_runs(title: str, found: list[dict[str, Any]]) -> None:
     """Print a row for each run, as `describe_run` describes it."""
-    from swizzle_sim.cli.output import pct, table
-
     rows = [
         (
             r["run"],
@@ -83,22 +83,17 @@ def _signed(gain: float | None) -> str:
 
 def _repair(folder: Path, json: bool) -> None:
     """Repair a run, and say what was lost."""
-    from dataclasses import asdict
-
-    from swizzle_sim.cli.output import console, print_json
     from swizzle_sim.search.repair import repair
 
     done = repair(folder)
     if json:
         print_json({"run": str(folder), "repaired": [asdict(one) for one in done]})
         return
-    out = console(wide=True)
     for one in done:
         read = ", ".join(f"{count} of table {name}" for name, count in one.rows.items())
         lost = "; ".join(f"lost of {name}: {_numbers(numbers)}" for name, numbers in one.lost.items()) or "nothing lost"
-        out.print(f"{one.file}: rows read: {read}; {lost}; the damaged file is {one.file}.damaged", markup=False)
-    end = f"go on with --resume {folder}, which makes lost attempts anew" if done else f"{folder}: nothing is damaged"
-    out.print(end, markup=False)
+        line(f"{one.file}: rows read: {read}; {lost}; the damaged file is {one.file}.damaged")
+    line(f"go on with --resume {folder}, which makes lost attempts anew" if done else f"{folder}: nothing is damaged")
 
 
 def _numbers(numbers: tuple[int, ...]) -> str:
@@ -120,9 +115,7 @@ def _name(found: dict[str, Any]) -> str:
 
 def _sizes(found: dict[str, Any]) -> str:
     """Sizes of a run that are not the kernel's default."""
-    from swizzle_sim.cli.output import sizes_text
     from swizzle_sim.workload.kernels import kernel
-    from xcd_model.errors import SwizzleSimError
 
     problem = found.get("problem", {})
     try:
@@ -134,12 +127,6 @@ def _sizes(found: dict[str, Any]) -> str:
 
 def describe_run(path: Path) -> dict[str, Any]:
     """Settings, state and best of a run, JSON-ready; of a damaged one the error."""
-    from datetime import datetime, timezone
-
-    from swizzle_sim.search.history import FILE, History
-    from swizzle_sim.search.ranking import ranking_of
-    from xcd_model.errors import RunError
-
     try:
         with History(path) as history:
             attempts, at = list(history), (path / FILE).stat().st_mtime
@@ -163,20 +150,15 @@ def describe_run(path: Path) -> dict[str, Any]:
 
 
 def report(
-    run: Annotated[
-        Path,
-        typer.Argument(metavar="RUN", help="Run folder, finished or interrupted.", autocompletion=offer(run_folders)),
-    ],
-    open_: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
+    run: Annotated[Path, argument("RUN", "Run folder, finished or interrupted.", run_folders)],
+    open_: Annotated[bool, option("--open", help="Open the page in the browser.")] = False,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Write it anew until the run ends; the page in the browser reloads itself.")
+        bool, option("--watch", help="Write it anew until the run ends; the page in the browser reloads itself.")
     ] = False,
     json: Json = False,
 ) -> None:
     """Write the report of a run: report.html, pictures, and the best swizzle as text, Triton and HIP."""
-    from swizzle_sim.cli.output import console, print_json
     from swizzle_sim.report import write_report
-    from swizzle_sim.search.history import History
 
     with History(run) as history:
         going_on = watch and history.state == "running"
@@ -184,7 +166,7 @@ def report(
     if json:
         print_json({"run": str(run), "report": str(page)})
     else:
-        console().print(f"written: {page}", markup=False)
+        line(f"written: {page}")
     if open_:
         import webbrowser
 
@@ -197,9 +179,7 @@ def _watch(run: Path) -> None:
     """Write the page of a run anew as it goes on; return when it is over."""
     import time
 
-    from swizzle_sim.base.progress import Progress
     from swizzle_sim.report import write_report
-    from swizzle_sim.search.history import History
     from swizzle_sim.search.recorded import recorded_scorer
 
     with History(run) as history, Progress("watching", "attempts") as progress:
@@ -215,11 +195,6 @@ def _watch(run: Path) -> None:
 
 def compare(runs: Runs, json: Json = False) -> None:
     """Compare runs: their settings, their best orders, and the same orders under each."""
-    from swizzle_sim.cli.output import console, print_json
-    from swizzle_sim.search.history import History
-    from swizzle_sim.search.ranking import ranking_of
-    from xcd_model.errors import RunError
-
     if len(runs) < 2:
         raise RunError("compare takes two runs or more; `swizzle-sim runs` lists them")
     abouts, scored = [], []
@@ -237,7 +212,7 @@ def compare(runs: Runs, json: Json = False) -> None:
     _print_orders([folder.name for folder in runs], rows)
     said = f"the runs differ in {', '.join(_spoken(differ))}: figures of one cannot be held against the other's"
     alike = "the runs have the same kernel, sizes, GPU, replay, seed and version: their figures compare"
-    console(wide=True).print(said if differ else alike, markup=False)
+    line(said if differ else alike)
 
 
 def _spoken(differ: Sequence[str]) -> list[str]:
@@ -256,8 +231,6 @@ def _orders(scored: Sequence[Sequence[Attempt]]) -> list[tuple[str, list[Any]]]:
 
 
 def _print_orders(names: Sequence[str], rows: Sequence[tuple[str, list[Any]]]) -> None:
-    from swizzle_sim.cli.output import pct, table
-
     letters = [f"({number})" for number in range(1, len(names) + 1)]
     heads = [f"{letter}\n{of}" for letter in letters for of in ("L2 hit\nrate [%]", "time\n[µs]")]
     cells = []
@@ -272,16 +245,12 @@ def _print_orders(names: Sequence[str], rows: Sequence[tuple[str, list[Any]]]) -
 def export(
     runs: Runs,
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="FILE.csv, FILE.parquet, or FILE.db: an Optuna study.")
+        Path, option("--out", "-o", metavar="FILE", help="FILE.csv, FILE.parquet, or FILE.db: an Optuna study.")
     ],
     json: Json = False,
 ) -> None:
     """Write every attempt of runs as a table: CSV, Parquet, or a study that optuna-dashboard opens."""
-    from swizzle_sim.base.atomic_write import write_whole
-    from swizzle_sim.cli.output import console, print_json
     from swizzle_sim.search.export import FORMATS, attempts_table, csv_of, parquet_of, write_study
-    from swizzle_sim.search.history import History
-    from xcd_model.errors import RunError
 
     form = FORMATS.get(out.suffix.lower())
     if form is None:
@@ -298,6 +267,6 @@ def export(
     if json:
         print_json({"runs": [str(folder) for folder in runs], "written": str(out), "attempts": count})
         return
-    console(wide=True).print(f"written: {out} ({count} attempts)", markup=False)
+    line(f"written: {out} ({count} attempts)")
     if form == "study":
-        console(wide=True).print(f"  next: optuna-dashboard sqlite:///{out}", markup=False)
+        line(f"  next: optuna-dashboard sqlite:///{out}")

@@ -18,7 +18,6 @@ from swizzle_sim.cli.arguments import (
     grouped,
     known_gpus,
     load_swizzle,
-    offer,
     option,
 )
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from swizzle_sim.language import Swizzle
 
 _GPUS = "GPU by name, or a TOML file; repeatable; by default mi300x."
-Gpus = Annotated[list[str] | None, option("--gpu", metavar="GPU", help=_GPUS, autocompletion=offer(known_gpus))]
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,7 @@ class Launches:
 
     kernel: KernelName
     sizes: Sizes = None
-    gpu: Gpus = None
+    gpu: Annotated[list[str] | None, option("--gpu", metavar="GPU", help=_GPUS, offers=known_gpus)] = None
 
     @property
     def each(self) -> list[Launch]:

@@ -225,10 +225,8 @@ class InFull:
     def _print_scores(self, name: str) -> None:
         scorer, gpu, traffic = self.scorer, self.scorer.gpu, self.found.traffic
         scores = {LAUNCHED: scorer.baseline, name: self.found.score}
-        rows = [(one, *output.score_cells(score)) for one, score in scores.items()]
-        title = f"{scorer.kernel.name} {output.sizes_text(scorer.kernel.problem)} on {gpu.title}"
-        columns = ("swizzle", *output.score_columns(gpu.name, scorer.replay))
-        table(title, columns, rows, note=output.simulated(gpu.name, scorer.replay))
+        title = output.title_of(scorer.kernel, gpu)
+        output.score_table(title, ("swizzle",), list(scores.items()), gpu.name, scorer.replay)
         for far in uncoalesced(scorer.trace):
             line(str(far))
         output.print_balance(scorer.work, scores)
@@ -413,7 +411,7 @@ def _print_table(orders: Sequence[Swizzle], found: Sequence[OnGpu]) -> None:
 def _columns(on: OnGpu, several: bool) -> tuple[list[str], list[list[str]]]:
     """Heads and cells of one GPU: with several, its name above the three figures that decide."""
     heads = list(output.score_columns(on.scorer.gpu.name, on.scorer.replay))
-    cells = [output.score_cells(a.score) if a.score else ["-"] * len(heads) for a in on.attempts]
+    cells = [output.score_cells(a.score) for a in on.attempts]
     if not several:
         return heads, cells
     kept = [output.SCORE_COLUMNS.index(column) for column in DECIDING]

@@ -7,27 +7,35 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from swizzle_sim.base.interruption import go_on_with
-from swizzle_sim.cli.arguments import GpuName, Json, Replay, grouped, known_kernels, offer, one_folder, run_folders
+from swizzle_sim.base.progress import Progress
+from swizzle_sim.cli.arguments import (
+    GpuName,
+    Json,
+    Replay,
+    argument,
+    grouped,
+    known_kernels,
+    one_folder,
+    option,
+    run_folders,
+)
+from swizzle_sim.cli.output import line, print_json, table
+from swizzle_sim.search.jobs import FILE
+from xcd_model.errors import RunError
 
 if TYPE_CHECKING:
-    from swizzle_sim.base.progress import Progress
     from swizzle_sim.search.suite.run import Suite
     from swizzle_sim.workload.kernels import Kernel
     from xcd_model import Gpu
 
 RUNS = "runs"
 
-Kernels = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="KERNEL", help="Kernels to score; by default all.", autocompletion=offer(known_kernels)),
-]
-Paper = Annotated[bool, typer.Option("--paper", help="The ten of SwizzlePerf, at the sizes measured.")]
+Kernels = Annotated[list[str] | None, argument("KERNEL", "Kernels to score; by default all.", known_kernels)]
+Paper = Annotated[bool, option("--paper", help="The ten of SwizzlePerf, at the sizes measured.")]
 Effort = Annotated[
     float,
-    typer.Option(
+    option(
         "--effort",
         min=0.0,
         max=1e6,
@@ -41,22 +49,18 @@ class SuiteRun:
     """How the suite is run, and where its results are stored."""
 
     threads: Annotated[
-        int | None, typer.Option("--threads", min=1, max=1024, help="Replays at once; by default one a core.")
+        int | None, option("--threads", min=1, max=1024, help="Replays at once; by default one a core.")
     ] = None
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Run folder to make; by default the next in runs/.")
-    ] = None
-    resume: Annotated[
-        Path | None, typer.Option("--resume", help="Run folder to go on with.", autocompletion=offer(run_folders))
-    ] = None
+    out: Annotated[Path | None, option("--out", "-o", help="Run folder to make; by default the next in runs/.")] = None
+    resume: Annotated[Path | None, option("--resume", help="Run folder to go on with.", offers=run_folders)] = None
 
 
 @dataclass(frozen=True)
 class Tables:
     """Files that the table is written to."""
 
-    csv: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write the table as CSV too.")] = None
-    markdown: Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="And as Markdown.")] = None
+    csv: Annotated[Path | None, option("--csv", metavar="FILE", help="Write the table as CSV too.")] = None
+    markdown: Annotated[Path | None, option("--markdown", metavar="FILE", help="And as Markdown.")] = None
 
     def paths(self) -> list[Path]:
         """Files named."""
@@ -75,14 +79,10 @@ def suite(
     json: Json = False,
 ) -> None:
     """Score kernels of the suite at their default sizes: launch order, best family, and bound."""
-    from swizzle_sim.base.progress import Progress
     from swizzle_sim.cli.optimize import next_folder
-    from swizzle_sim.cli.output import print_json
-    from swizzle_sim.search.jobs import FILE
     from swizzle_sim.search.suite import PAPER, score_suite
     from swizzle_sim.workload.kernels import kernel, kernel_names
     from xcd_model import gpu as load_gpu
-    from xcd_model.errors import RunError
 
     given = one_folder(run.out, run.resume)
     if paper and kernels:
@@ -125,7 +125,6 @@ def suite(
 
 def _compiled(names: list[str], device: Gpu) -> list[Kernel]:
     """Kernels of the registry with the resources that they take on a GPU."""
-    from swizzle_sim.base.progress import Progress
     from swizzle_sim.capture.occupancy import compiled_for
     from swizzle_sim.workload.kernels import kernel
 
@@ -152,7 +151,6 @@ def _counted(progress: Progress, kernels: int) -> Callable[[str, int, int, float
 
 def _write(found: Suite, tables: Tables) -> None:
     from swizzle_sim.search.suite import suite_csv, suite_markdown
-    from xcd_model.errors import RunError
 
     for path, make in ((tables.csv, suite_csv), (tables.markdown, suite_markdown)):
         if path is None:
@@ -164,9 +162,7 @@ def _write(found: Suite, tables: Tables) -> None:
 
 
 def _print(found: Suite, written: list[Path]) -> None:
-    from swizzle_sim.cli.output import console, table
     from swizzle_sim.language.lattice import unconditional
-    from swizzle_sim.search.jobs import FILE
     from swizzle_sim.search.suite.run import COLUMNS, cells, notes
 
     order = (0, 1, 9, 10, 11, 2, 3, 4, 5, 6, 7, 8)  # words first: a table's text columns stand on the left
@@ -175,9 +171,6 @@ def _print(found: Suite, written: list[Path]) -> None:
     if all(unconditional(result.best_domain) for result in found.results):
         heads, rows = [*heads[:2], *heads[3:]], [[*row[:2], *row[3:]] for row in rows]
     table(f"Suite on {found.gpu}", heads, rows, left=len(heads) - 7)
-    out = console(wide=True)
-    for note in notes(found):
-        out.print(note, markup=False)
-    for path in written:
-        out.print(f"written: {path}", markup=False)
-    out.print(f"written: {found.folder}/ ({FILE}; --resume prints it again)", markup=False)
+    files = [*map(str, written), f"{found.folder}/ ({FILE}; --resume prints it again)"]
+    for said in (*notes(found), *(f"written: {file}" for file in files)):
+        line(said)

@@ -8,10 +8,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from swizzle_sim.base.interruption import go_on_with
-from swizzle_sim.cli.arguments import Compile, Json, Launch, Replay, grouped, known_families, offer, one_folder
+from swizzle_sim.base.progress import Progress
+from swizzle_sim.cli.arguments import (
+    Compile,
+    Json,
+    Launch,
+    Replay,
+    grouped,
+    known_families,
+    load_fitting,
+    load_kernel,
+    load_swizzle,
+    one_folder,
+    option,
+)
+from swizzle_sim.cli.output import COUNTED, pct, print_json, say, table
+from swizzle_sim.search.jobs import FILE, PointStore, run_points
+from xcd_model.errors import SpecError
 
 if TYPE_CHECKING:
     from swizzle_sim.language import Swizzle
@@ -19,60 +33,26 @@ if TYPE_CHECKING:
 MACHINES = "On many cores or machines"
 Swizzles = Annotated[
     list[str] | None,
-    typer.Option(
-        "--swizzle", metavar="FAMILY|TEXT|FILE", help="To compare; repeatable.", autocompletion=offer(known_families)
-    ),
+    option("--swizzle", metavar="FAMILY|TEXT|FILE", help="To compare; repeatable.", offers=known_families),
 ]
-Changes = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE[,VALUE]", help="Change the GPU, such as xcds=16.")
-]
-Over = Annotated[str, typer.Option("--over", metavar="NAME[,NAME]", help="Sizes that move together, such as M,N,K.")]
-Values = Annotated[str, typer.Option("--values", help="1024,2048 or 1024..8192 step 1024 or powers 1024..8192.")]
-Backend = Annotated[
-    str,
-    typer.Option(
-        "--backend",
-        help="processes, serial or dask.",
-        autocompletion=offer(lambda: ("processes", "serial", "dask")),
-        rich_help_panel=MACHINES,
-    ),
-]
-Jobs = Annotated[
-    int,
-    typer.Option(
-        "--jobs",
-        min=-1,
-        max=1024,
-        help="Processes; -1 for one a core.",
-        rich_help_panel=MACHINES,
-    ),
-]
-Scheduler = Annotated[
-    str | None,
-    typer.Option(
-        "--scheduler",
-        help="Address of a Dask scheduler: tcp://HOST:8786.",
-        rich_help_panel=MACHINES,
-    ),
-]
-Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder to store results in as they come.")]
-Resume = Annotated[Path | None, typer.Option("--resume", help="Folder of a stopped sweep to go on with.")]
-Capacity = Annotated[bool, typer.Option("--capacity", help="Print the hit rate by ways and sets of the L2 too.")]
+Over = Annotated[str, option("--over", metavar="NAME[,NAME]", help="Sizes that move together, such as M,N,K.")]
+Values = Annotated[str, option("--values", help="1024,2048 or 1024..8192 step 1024 or powers 1024..8192.")]
+Capacity = Annotated[bool, option("--capacity", help="Print the hit rate by ways and sets of the L2 too.")]
 
 
 @dataclass(frozen=True)
 class Compared:
     """What is compared with the launch order, and on which GPU: one with some numbers changed."""
 
-    changes: Changes = None
+    changes: Annotated[
+        list[str] | None, option("--set", metavar="KEY=VALUE[,VALUE]", help="Change the GPU, such as xcds=16.")
+    ] = None
     swizzle: Swizzles = None
     replay: Replay = "timed"
     compile: Compile = True
 
     def swizzles(self) -> list[Swizzle]:
         """Swizzles to compare with the launch order."""
-        from swizzle_sim.cli.arguments import load_swizzle
-
         return [load_swizzle(word) for word in self.swizzle or ()]
 
 
@@ -80,11 +60,16 @@ class Compared:
 class SweepRun:
     """How the points of a sweep are run, and where their results are stored."""
 
-    backend: Backend = "processes"
-    jobs: Jobs = -1
-    scheduler: Scheduler = None
-    out: Out = None
-    resume: Resume = None
+    backend: Annotated[
+        str,
+        option("--backend", help="processes, serial or dask.", offers=("processes", "serial", "dask"), panel=MACHINES),
+    ] = "processes"
+    jobs: Annotated[int, option("--jobs", min=-1, max=1024, help="Processes; -1 for one a core.", panel=MACHINES)] = -1
+    scheduler: Annotated[
+        str | None, option("--scheduler", help="Address of a Dask scheduler: tcp://HOST:8786.", panel=MACHINES)
+    ] = None
+    out: Annotated[Path | None, option("--out", "-o", help="Folder to store results in as they come.")] = None
+    resume: Annotated[Path | None, option("--resume", help="Folder of a stopped sweep to go on with.")] = None
 
 
 @grouped
@@ -97,7 +82,6 @@ def sweep(
     json: Json = False,
 ) -> None:
     """Hit rate of a kernel over problem sizes in launch order and swizzled, and the sizes where a swizzle hurts."""
-    from swizzle_sim.cli.arguments import load_kernel
     from swizzle_sim.search.sweep import draw_sweep, hurts, read_sizes, size_points
 
     device = _device(launch.gpu, what.changes)
@@ -133,7 +117,6 @@ def what_if(
     json: Json = False,
 ) -> None:
     """Score a kernel on GPUs that do not exist: one with some numbers changed, for every combination of values."""
-    from swizzle_sim.cli.arguments import load_fitting
     from swizzle_sim.search.sweep import point_of
     from swizzle_sim.search.what_if import hypothetical, read_changes
     from xcd_model import gpu as load_gpu
@@ -164,7 +147,6 @@ def _device(name: str, changes: Sequence[str] | None) -> Any:
     from swizzle_sim.search.what_if import read_changes
     from swizzle_sim.search.what_if import what_if as changed
     from xcd_model import gpu as load_gpu
-    from xcd_model.errors import SpecError
 
     read = read_changes(changes or ())
     if several := [key for key, values in read.items() if len(values) > 1]:
@@ -180,10 +162,7 @@ def _run(
     points: list[dict[str, Any]], run: SweepRun, compile: bool, shown: tuple[str, str, list[str]]
 ) -> list[dict[str, Any]]:
     """Rows of all points; after a Ctrl-C the table so far, by its title, axis and labels."""
-    from swizzle_sim.base.progress import Progress
-    from swizzle_sim.cli.output import say
     from swizzle_sim.rewrite.finalists import evaluate_as_compiled
-    from swizzle_sim.search.jobs import FILE, PointStore, run_points
     from swizzle_sim.search.sweep import evaluate
 
     score: Callable[[Mapping[str, Any]], dict[str, Any]] = evaluate_as_compiled if compile else evaluate
@@ -216,8 +195,6 @@ def _end_if_none(rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _print_json(kernel: str, gpu: str, replay: str, points, rows, **more: Any) -> None:
-    from swizzle_sim.cli.output import print_json
-
     found = [
         {"problem": point["problem"], "gpu": point["gpu"]["name"], **row}
         for point, row in zip(points, rows, strict=True)
@@ -226,8 +203,6 @@ def _print_json(kernel: str, gpu: str, replay: str, points, rows, **more: Any) -
 
 
 def _print_rows(title: str, axis: str, labels: Sequence[str], rows: Sequence[Mapping[str, Any]], replay: str) -> None:
-    from swizzle_sim.cli.output import COUNTED, pct, table
-
     names = list(dict.fromkeys(name for row in rows for name in row["swizzles"]))
     cells = []
     for label, row in zip(labels, rows, strict=True):
@@ -265,8 +240,6 @@ def _capacity(work, device, chosen: Sequence[Swizzle]) -> list[dict[str, Any]]:
 
 
 def _print_capacity(curves: Sequence[Mapping[str, Any]]) -> None:
-    from swizzle_sim.cli.output import table
-
     for curve in curves:
         by_sets = curve["l2_hit_rate_by_sets_and_ways"]
         ways = range(1, 1 + len(next(iter(by_sets.values()))))

@@ -6,10 +6,26 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+from swizzle_sim.base.atomic_write import write_whole
 from swizzle_sim.base.interruption import go_on_with
-from swizzle_sim.cli.arguments import Json, Launch, Replay, Seed, grouped, known_families, offer
+from swizzle_sim.base.progress import Progress
+from swizzle_sim.cli.arguments import (
+    Json,
+    Launch,
+    Replay,
+    Seed,
+    grouped,
+    known_families,
+    load_fitting,
+    load_kernel,
+    load_swizzle,
+    option,
+)
+from swizzle_sim.cli.output import line, pct, print_json, score_table, sizes_text, title_of
+from swizzle_sim.cli.proposer_options import as_typed
+from swizzle_sim.search.jobs import FILE, PointStore
+from swizzle_sim.search.ranking import chosen_objectives, read_objectives
+from xcd_model.errors import SearchError, UnknownName
 
 if TYPE_CHECKING:
     from swizzle_sim.cli.proposer_options import RunOptions
@@ -17,15 +33,12 @@ if TYPE_CHECKING:
     from swizzle_sim.workload.kernels import Kernel
     from xcd_model import Gpu
 
-Evaluations = Annotated[int, typer.Option("--evaluations", min=1, help="Permutations to replay.")]
-Formulas = Annotated[int, typer.Option("--formulas", min=1, help="Formulas to replay.")]
+Evaluations = Annotated[int, option("--evaluations", min=1, help="Permutations to replay.")]
+Formulas = Annotated[int, option("--formulas", min=1, help="Formulas to replay.")]
 FormulaText = Annotated[
-    str | None,
-    typer.Option(
-        "--swizzle", metavar="FAMILY|TEXT|FILE", help="A formula to compare.", autocompletion=offer(known_families)
-    ),
+    str | None, option("--swizzle", metavar="FAMILY|TEXT|FILE", help="A formula to compare.", offers=known_families)
 ]
-Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder to write the permutation to, as a lookup table.")]
+Out = Annotated[Path | None, option("--out", "-o", help="Folder to write the permutation to, as a lookup table.")]
 EVALUATIONS, TOP = 40, 5
 TAKES = {
     "tiles": ("evaluations", "sampler"),
@@ -47,18 +60,6 @@ def ceiling(
     json: Json = False,
 ) -> None:
     """Search arbitrary permutations, not only formulas, and print how far the best formula is from them."""
-    from swizzle_sim.base.progress import Progress
-    from swizzle_sim.cli.arguments import load_swizzle
-    from swizzle_sim.cli.output import (
-        console,
-        pct,
-        print_json,
-        score_cells,
-        score_columns,
-        simulated,
-        sizes_text,
-        table,
-    )
     from swizzle_sim.search.lookup import check_table_folder, write_table
     from swizzle_sim.search.strategies.ceiling import ceiling as find_ceiling
 
@@ -78,23 +79,20 @@ def ceiling(
         print_json({**about, "kind": "simulated", "seed": seed, **found.as_dict(), "files": [str(f) for f in files]})
         return
     rows = [
-        ("launch order", "identity", *score_cells(found.baseline)),
-        ("best formula", found.formula_name, *score_cells(found.formula)),
-        ("best permutation", found.found_by, *score_cells(found.permutation)),
-        ("... from a lookup table", "one extra load a workgroup", *score_cells(found.as_table)),
+        ("launch order", "identity", found.baseline),
+        ("best formula", found.formula_name, found.formula),
+        ("best permutation", found.found_by, found.permutation),
+        ("... from a lookup table", "one extra load a workgroup", found.as_table),
     ]
-    title = f"{workload.name} {sizes_text(workload.problem)} on {device.title}"
-    columns = ("", "swizzle", *score_columns(device.name, replay))
-    table(title, columns, rows, left=2, note=simulated(device.name, replay))
+    score_table(title_of(workload, device), ("", "swizzle"), rows, device.name, replay)
     behind = 100 * (found.permutation.l2_hit_rate - found.formula.l2_hit_rate)
-    out_console = console(wide=True)
-    for line in (
+    for said in (
         f"best formula: {behind:.2f} points below the best of {found.evaluations} permutations, "
         f"{100 * (found.bound - found.formula.l2_hit_rate):.2f} below the proven bound of {pct(found.bound)} %",
         f"cheapest assignment found: {pct(found.assigned_bound)} % with infinite caches",
         *(str(file) for file in files),
     ):
-        out_console.print(line, markup=False)
+        line(said)
 
 
 def tune_kernel(
@@ -114,15 +112,9 @@ def tune_kernel(
 
 def _tune_tiles(launch: Launch, run: RunOptions, search: Mapping[str, Any], json: bool) -> None:
     """Search tiles, warps, stages and GROUP_M, and print the best."""
-    from swizzle_sim.base.progress import Progress
-    from swizzle_sim.cli.arguments import load_kernel
-    from swizzle_sim.cli.output import print_json
-    from swizzle_sim.search.jobs import FILE, PointStore
-    from swizzle_sim.search.ranking import read_objectives
     from swizzle_sim.search.samplers import make_sampler
     from swizzle_sim.search.strategies.tiles import FORMULA, TileSpace, has_compiler, tune_tiles
     from xcd_model import gpu as load_gpu
-    from xcd_model.errors import SearchError
 
     objectives = read_objectives(run.objective or "time")  # tiles of another size have other requests
     if len(objectives) > 1:
@@ -154,9 +146,6 @@ def _tune_tiles(launch: Launch, run: RunOptions, search: Mapping[str, Any], json
 
 
 def _check(what: str, llm: Mapping[str, Any], search: Mapping[str, Any]) -> None:
-    from swizzle_sim.cli.proposer_options import as_typed
-    from xcd_model.errors import SearchError, UnknownName
-
     if what not in TAKES:
         raise UnknownName("thing to tune", what, list(TAKES))
     if wrong := [key for key in (*llm, *search) if key not in TAKES[what]]:
@@ -167,16 +156,11 @@ def _check(what: str, llm: Mapping[str, Any], search: Mapping[str, Any]) -> None
 def _print_tiles(
     name: str, device: Gpu, ranked: list[dict[str, Any]], pruned: Mapping[str, int], how: str, replay: str
 ) -> None:
-    from swizzle_sim.cli.output import score_cells, score_columns, simulated, table
     from swizzle_sim.pricing.scores import Score
 
     names = list(ranked[0]["values"])
-    rows = [
-        [*(str(row["values"][name]) for name in names), *score_cells(Score.from_dict(row["score"]))]
-        for row in ranked[:TOP]
-    ]
-    columns = [*names, *score_columns(device.name, replay)]
-    table(f"{name} on {device.title}, tiles", columns, rows, left=0, note=simulated(device.name, replay))
+    rows = [(*(str(row["values"][name]) for name in names), Score.from_dict(row["score"])) for row in ranked[:TOP]]
+    score_table(f"{name} on {device.title}, tiles", names, rows, device.name, replay, left=0)
     counted = ", ".join(f"{n} {why}" for why, n in sorted(pruned.items())) or "none"
     print(f"{len(ranked)} configurations replayed; pruned before any replay: {counted}")
     print(f"registers and LDS: {how}; GROUP_M is contiguous+group_m, 0 the launch order")
@@ -187,13 +171,8 @@ def _tune_settings(what: str, launch: Launch, run: RunOptions, evaluations: int 
 
     The best of the loop is written into the kernel's source; of the layout it is said what the launch has to do.
     """
-    from swizzle_sim.base.progress import Progress
-    from swizzle_sim.cli.arguments import load_fitting
-    from swizzle_sim.cli.output import print_json
-    from swizzle_sim.search.ranking import chosen_objectives
     from swizzle_sim.search.strategies.settings import tune
     from xcd_model import gpu as load_gpu
-    from xcd_model.errors import SearchError
 
     device, loop = load_gpu(launch.gpu), what == "loop"
     given = chosen_objectives(run.objective, device.name, "timed")
@@ -221,28 +200,24 @@ def _tune_settings(what: str, launch: Launch, run: RunOptions, evaluations: int 
 
 
 def _print_settings(work: Kernel, device: Gpu, found: Found, what: str, said: list[str]) -> None:
-    from swizzle_sim.cli.output import console, pct, score_cells, score_columns, simulated, sizes_text, table
-
     rows = [
         (
             "launch order" if one.order.name == "identity" else one.order.name,
             str(one.what),
             pct(one.lockstep.l2_hit_rate),
-            *score_cells(one.timed or one.lockstep),
+            one.timed or one.lockstep,
         )
         for one in found.ranked
     ]
-    columns = ("swizzle", what, "lockstep\nL2 hit\nrate [%]", *score_columns(device.name, "timed"))
-    title = f"{work.name} {sizes_text(work.problem)} on {device.title}"
-    table(title, columns, rows, left=2, note=simulated(device.name, "timed"))
+    heads = ("swizzle", what, "lockstep\nL2 hit\nrate [%]")
+    score_table(title_of(work, device), heads, rows, device.name, "timed", left=2)
     counted = f"{found.tried} settings replayed in lockstep, {len(found.ranked)} of them timed"
-    for line in (*said, counted, *(f"not tried: {name}: {why}" for name, why in found.refused.items())):
-        console(wide=True).print(line, markup=False)
+    for one in (*said, counted, *(f"not tried: {name}: {why}" for name, why in found.refused.items())):
+        line(one)
 
 
 def _write_loop(folder: Path, work: Kernel, device: Gpu, best: Setting) -> Path:
     """Write the kernel with the best order and knobs into a folder; return the file."""
-    from swizzle_sim.base.atomic_write import write_whole
     from swizzle_sim.capture.workload import workload
     from swizzle_sim.pricing.knobs import argument_names, emit_knobs
     from swizzle_sim.rewrite import rewrite_workload

@@ -18,7 +18,6 @@ from xcd_model.errors import ReplayError, SwizzleSimError
 
 if TYPE_CHECKING:
     from swizzle_sim.explore.evaluate import Result, Told
-    from swizzle_sim.explore.gallery import Card
 
 LIMIT_S = 20.0  # of one evaluation; what the page replays by itself takes a second
 ANYWAY_LIMIT_S = 300.0  # of one that the user started in spite of its size
@@ -33,7 +32,7 @@ class Worker:
     """One process with an `Evaluator`, started anew when it is stopped; used by one thread at a time."""
 
     def __init__(self, *, first: bool = True) -> None:
-        self.cards: list[Card] = []
+        self.cards: dict[str, bytes] = {}
         self._first = first
         self._ready = threading.Event()
         self._start()
@@ -228,7 +227,7 @@ def _work(pipe: Connection, first: bool) -> None:
     evaluator = Evaluator(compile=os.environ.get("SWIZZLE_SIM_COMPILE", "1") != "0")  # as the commands' `--compile`
     if first:
         evaluator.evaluate(State())
-    pipe.send(cards() if first else [])
+    pipe.send(cards() if first else {})
     while True:
         try:
             query, anyway = pipe.recv()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +12,7 @@ from dash import html
 
 from swizzle_sim.base.text import gigabytes, percent, visible
 from swizzle_sim.explore.evaluate import Pinned, Result
-from swizzle_sim.explore.gallery import Card
-from swizzle_sim.language import is_spec
+from swizzle_sim.language import FAMILIES, is_spec, parse_spec, spec_of
 from swizzle_sim.language.lattice import claim_of
 from swizzle_sim.report.display.colours import AFTER, BEFORE, BOUND, xcd_colour
 from swizzle_sim.report.display.tiles import MAX_SIDE, map_png
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 NONE = "–"
 MAX_MESSAGE = 1200
 LONGEST_NAME = 60
+KINDS = {0: "placement", 2: "order", 3: "3-D order"}  # of a family, by its axes
 TIMED = "Simulated in the timed replay, not measured: workgroups drift apart as their misses delay them."
 MARKS = {"good": "✓", "bad": "✕", "none": "!"}  # in addition to the colour
 NO_XCD = 255  # in the browser: a tile that no XCD computes
@@ -184,20 +184,21 @@ def map_image(xcd: np.ndarray, result: Result, alt: str = "", title: str = "") -
     )
 
 
-def gallery(cards: Sequence[Card]) -> list[Any]:
-    """Buttons of the families."""
+def gallery(cards: Mapping[str, bytes]) -> list[Any]:
+    """Buttons of the families, with the PNG of each."""
     return [
         html.Button(
             [
-                html.Img(src="data:image/png;base64," + base64.b64encode(card.png).decode(), alt=""),
-                html.Span(_breakable(card.name)),
+                html.Img(src="data:image/png;base64," + base64.b64encode(png).decode(), alt=""),
+                html.Span(_breakable(name)),
             ],
-            id={"family": card.name},
+            id={"family": name},
             className="card",
-            title=f"{card.spec} ({card.kind})\n{card.summary}\nFrom: {card.source}",
+            title=f"{spec_of(parse_spec(name))} ({KINDS[one.axes]})\n{one.summary}\nFrom: {one.source}",
             type="button",
         )
-        for card in cards
+        for name, png in cards.items()
+        for one in [FAMILIES[name]]
     ]
 
 

@@ -2,7 +2,6 @@
 
 import importlib.util
 import json
-import struct
 import sys
 from dataclasses import asdict, replace
 from types import SimpleNamespace
@@ -24,7 +23,6 @@ from swizzle_sim.capture.occupancy import (
 from swizzle_sim.capture.occupancy_code import (
     assembly_notes,
     before_loop,
-    descriptor,
     global_loads,
     in_flight,
     is_pipelined,
@@ -160,37 +158,13 @@ def test_what_limits_is_named():
     assert short(512, 128, 32 * 1024) == (2, ("VGPRs", "LDS"))
 
 
-def test_the_descriptor_is_found_in_an_elf_file():
-    names = b"\0other.kd\0k.kd\0"
-    kd = bytearray(64)
-    struct.pack_into("<I", kd, 4, 268)
-    struct.pack_into("<I", kd, 48, (5 << 6) | 15)  # 16 granules of 8 registers, and SGPR bits above
-    rodata_at, names_at, symbols_at = 64, 256, 300
-    symbols = b"".join(struct.pack("<IBBHQQ", *row) for row in [(1, 0, 0, 1, 0x1000, 64), (10, 0, 0, 1, 0x1040, 64)])
-    table_at = 400
-    rows = [
-        (0,) * 10,
-        (0, 1, 0, 0x1000, rodata_at, 128, 0, 0, 0, 0),
-        (0, 3, 0, 0, names_at, len(names), 0, 0, 0, 0),
-        (0, 2, 0, 0, symbols_at, len(symbols), 2, 0, 0, 24),
-    ]
-    elf = bytearray(table_at) + b"".join(struct.pack("<IIQQQQIIQQ", *row) for row in rows)
-    elf[:5] = b"\x7fELF\x02"
-    struct.pack_into("<Q", elf, 40, table_at)
-    struct.pack_into("<HH", elf, 58, 64, len(rows))
-    elf[rodata_at + 64 : rodata_at + 128] = kd
-    elf[names_at : names_at + len(names)] = names
-    elf[symbols_at : symbols_at + len(symbols)] = symbols
-    assert descriptor(bytes(elf), "k") == {"vgprs": 128, "scratch_bytes": 268}
-    with pytest.raises(ValueError, match="no kernel descriptor"):
-        descriptor(bytes(elf), "missing")
-    with pytest.raises(ValueError, match="ELF"):
-        descriptor(b"text", "k")
-
-
 def test_notes_are_read_from_the_assembly():
-    notes = assembly_notes("    .sgpr_count:     42\n    .vgpr_count:     248\n; Occupancy: 2\n")
-    assert (notes["sgprs"], notes["vgprs_used"], notes["llvm_waves_per_simd"], notes["vgpr_spills"]) == (42, 248, 2, 0)
+    said = "    .sgpr_count:     42\n    .vgpr_count:     241\n    .private_segment_fixed_size: 268\n; VGPRBlocks: 30\n"
+    notes = assembly_notes(f"{said}; Occupancy: 2\n")
+    assert (notes["sgprs"], notes["vgprs_used"], notes["llvm_waves_per_simd"], notes["vgpr_spills"]) == (42, 241, 2, 0)
+    assert (notes["vgprs"], notes["scratch_bytes"]) == (248, 268)  # 31 blocks of 8 registers
+    with pytest.raises(ValueError, match="how many registers"):
+        assembly_notes("text")
 
 
 SASS = """

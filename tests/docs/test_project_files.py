@@ -3,8 +3,6 @@
 import getpass
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -89,20 +87,3 @@ def test_the_command_prints_the_block_alone(monkeypatch):
     monkeypatch.setattr("swizzle_sim.hardware.doctor.checks", lambda: iter([]))
     said = CliRunner().invoke(app, ["doctor", "--report"])
     assert said.exit_code == 0 and said.output.startswith("<!-- swizzle-sim doctor --report -->\n| what |")
-
-
-MISSING = """
-import importlib, pathlib
-from tests.attack.mutants import TARGETS
-for target in TARGETS.values():
-    print(*[path for path in target.tests if path.endswith(".py") and not pathlib.Path(path).is_file()])
-    for module, names in target.functions.items():
-        known = dir(importlib.import_module(module))
-        print(*[name for name in names.split() if name not in known])
-"""
-
-
-def test_mutants_are_of_functions_and_tests_that_are_there():
-    """In a process of its own: the mutants run without compiled kernels."""
-    done = subprocess.run([sys.executable, "-c", MISSING], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == []

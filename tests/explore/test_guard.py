@@ -18,7 +18,7 @@ HERE = f"{HOST}:{PORT}"
 @pytest.fixture(scope="module")
 def client():
     class Worker:
-        ready, cards = False, ()
+        ready, cards = False, {}
 
     return Client(make_app(LatestOnlyQueue(Worker()), host=HOST, port=PORT).server)
 

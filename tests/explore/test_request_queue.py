@@ -24,7 +24,7 @@ class Recorder:
     """Stands for a worker: remembers what it is asked, and answers with it when it is let."""
 
     def __init__(self):
-        self.asked, self.ready, self.cards = [], True, []
+        self.asked, self.ready, self.cards = [], True, {}
         self.may_answer = threading.Event()
 
     def evaluate(self, query, *, anyway=False, stale=lambda: False):
@@ -86,7 +86,7 @@ def worker():
 
 def test_a_worker_answers_and_survives_what_is_no_state(worker):
     result = worker.evaluate(State(kernel="softmax", sizes=(("M", 64), ("N", 256)), swizzle="contiguous").query())
-    assert result.verdict.bijective and len(worker.cards) == len({card.name for card in worker.cards}) >= 25
+    assert result.verdict.bijective and len(worker.cards) >= 25
     assert worker.evaluate("kernel=nope").problem.code == "unknown-name"
 
 

@@ -19,7 +19,7 @@ SMALL = (("M", 512), ("N", 512), ("K", 128), ("BLOCK_M", 128), ("BLOCK_N", 128),
 class Slow:
     """Stands for a worker: answers with its query when it is let, unless it is superseded before."""
 
-    ready, cards = True, ()
+    ready, cards = True, {}
 
     def __init__(self):
         self.begun, self.given_up, self.may_answer = [], [], threading.Event()

@@ -1,4 +1,4 @@
-"""Do the access models of the suite touch what their elements need, and line by line what the Triton kernels do?"""
+"""Do the access models of the suite touch the lines that the Triton kernels do? (Item by item in `make evidence`.)"""
 
 import numpy as np
 import pytest
@@ -8,59 +8,14 @@ from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.pricing.waiting import waited, with_flags_unset
 from swizzle_sim.workload.kernels import kernel
 from tests.capture.same_trace import assert_equal_traces, assert_same_trace, needs_triton
-from tests.naive_coalesce import shown, touched
-from tests.suite.sizes import CASES, SIZES, case_id
-from tests.suite.touches import touches
+from tests.suite.small import NAMES, small
 from xcd_model import gpu
 
 
-@pytest.mark.parametrize("line_bytes", [64, 128])
-@pytest.mark.parametrize("case", CASES, ids=case_id)
-def test_access_model_is_the_element_wise_toucher(case, line_bytes):
-    name, sizes = case
-    work = kernel(name, **sizes)
-    trace = work.build_trace(line_bytes)
-    assert trace.n_workgroups == work.grid.num_pids
-    for w in range(trace.n_workgroups):
-        expected = touches(name, work.problem, w)
-        span = range(trace.start[w], trace.start[w + 1])
-        assert [trace.tensors[trace.tensor[trace.template[i]]].name for i in span] == [e[0] for e in expected]
-        assert [bool(trace.is_write[trace.template[i]]) for i in span] == [e[1] for e in expected]
-        for i, (_, _, addresses, item_bytes) in zip(span, expected, strict=True):
-            assert shown(trace, i) == touched(addresses, item_bytes, line_bytes)
-
-
-def test_causal_attention_reads_half_the_keys():
-    full, causal = (kernel("attention", H=2, S=1024, CAUSAL=c) for c in (0, 1))
-    assert causal.grid == full.grid
-    assert causal.flops == pytest.approx(full.flops / 2, rel=0.01)
-    # query block i of 128 reads 2 (i + 1) of 16 key blocks
-    assert causal.build_trace(128).n_instructions == 2 * sum(2 + 2 * 2 * (i + 1) for i in range(8))
-    assert causal.issued_flops == full.issued_flops * (2 * sum(range(1, 9))) / (8 * 16)
-
-
-def test_spmv_structure_has_the_density_asked_for():
-    work = kernel("spmv")
-    inputs = work.make_inputs(0)
-    items = inputs["indices"].size
-    mean, spread = 4096 * 328, (4096 * 4096 * 0.08 * 0.92) ** 0.5
-    assert abs(items - mean) < 5 * spread
-    assert inputs["indptr"][0] == 0
-    assert inputs["indptr"][-1] == items
-    row = np.repeat(np.arange(4096), np.diff(inputs["indptr"]))
-    place = row * 4096 + inputs["indices"].astype(np.int64)
-    assert np.all(np.diff(place) > 0)  # ascending, none twice
-    counts = np.bincount(inputs["indices"], minlength=4096)
-    assert abs(counts.mean() - 328) < 1
-    assert counts.std() == pytest.approx((4096 * 0.08 * 0.92) ** 0.5, rel=0.1)
-    assert all(np.array_equal(inputs[name], work.make_inputs(1)[name]) for name in ("indptr", "indices"))
-    assert not np.array_equal(inputs["values"], work.make_inputs(1)["values"])
-
-
 @needs_triton
-@pytest.mark.parametrize("name", sorted(set(SIZES) - {"gemm_streamk"}))
+@pytest.mark.parametrize("name", sorted({*NAMES} - {"gemm_streamk"}))
 def test_access_model_is_the_kernel(name):
-    assert_same_trace(*map(by_tile, (kernel(name, **sizes) for sizes in SIZES[name])))
+    assert_same_trace(*(by_tile(kernel(name, **sizes)) for sizes in small(name)))
 
 
 def by_tile(work):
@@ -73,7 +28,7 @@ def test_streamk_access_model_is_the_kernel():
     """Interpreted workgroup by workgroup: it branches on locks that it also writes, which capture does not follow."""
     from swizzle_sim.capture.capture import capture_all
 
-    works = [kernel("gemm_streamk", **sizes) for sizes in SIZES["gemm_streamk"]]
+    works = [kernel("gemm_streamk", **sizes) for sizes in small("gemm_streamk")]
     for work, found in zip(works, capture_all([work.launch for work in works], full=True), strict=True):
         assert_equal_traces(work.build_trace(128), found.trace, str(work.problem))
 

@@ -168,7 +168,7 @@ def test_resumed(stored, again):
     ("words", "runs", "file"),
     [
         (("suite", "softmax"), "swizzle_sim.search.suite.score_suite", "sweep.sqlite"),
-        (("sweep", "gemm", "--over", "K", "--values", "64,128"), "swizzle_sim.search.jobs.run_points", "sweep.sqlite"),
+        (("sweep", "gemm", "--over", "K", "--values", "64,128"), "swizzle_sim.cli.sweeping.run_points", "sweep.sqlite"),
     ],
 )
 def test_a_command_that_is_interrupted_has_said_where_it_stores(stored, monkeypatch, words, runs, file):

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from swizzle_benchmarks.suite.moe_gemm import moe_gemm
 from swizzle_sim.hardware.bundle_files import arguments_of
 from swizzle_sim.language import Swizzle, family
 from swizzle_sim.pricing.scoring import Scorer
@@ -19,17 +18,6 @@ SIZES = {"TOKENS": 64, "EXPERTS": 8, "TOPK": 2, "N": 256, "K": 128, "BLOCK_M": 1
 
 def moe(**sizes):
     return kernel("moe_gemm", **SIZES | sizes)
-
-
-def test_lengths_are_drawn_by_their_seed_from_zipf_weights():
-    drawn = [moe_gemm.at(moe(SEED=seed).problem).lengths for seed in (1, 1, 2)]
-    assert (drawn[0] == drawn[1]).all() and (drawn[0] != drawn[2]).any()
-    assert all(one.sum() == 64 * 2 and one.max() <= 64 for one in drawn)
-    even, skewed = (
-        np.mean([moe_gemm.at(moe(SEED=s, ZIPF=z, TOKENS=500).problem).lengths.max() for s in range(1, 30)])
-        for z in (1, 200)
-    )
-    assert even < 1.4 * 500 * 2 / 8 and skewed > 2.5 * 500 * 2 / 8
 
 
 def test_the_spread_is_that_of_scores_draw_by_draw():

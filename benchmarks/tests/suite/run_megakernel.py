@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 from triton.runtime import interpreter
 
+from benchmarks.tests.suite.run_triton import jitted
 from swizzle_sim.capture.patched_once import patch_once_a_launch
 from swizzle_sim.rewrite.check_worker import Tensor
 from swizzle_sim.workload.kernels import kernel
-from tests.suite.run_triton import jitted
 
 BUILDER = interpreter.interpreter_builder
 

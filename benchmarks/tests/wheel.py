@@ -1,7 +1,7 @@
 """A wheel in a fresh environment: does every command of the README that needs no GPU run there? ``make wheel``.
 
-python -m tests.docs.wheel            # what a laptop has
-python -m tests.docs.wheel triton     # with the extra: the README's lines on a kernel of your own, too
+python -m benchmarks.tests.wheel            # what a laptop has
+python -m benchmarks.tests.wheel triton     # with the extra: the README's lines on a kernel of your own, too
 """
 
 import os

@@ -1,7 +1,7 @@
 """Change one operator, constant or statement at a time of the rules that every count rests on: does a test notice?
 
-    python -m tests.attack.mutants [--only lru "event queue"] [--jobs 2]      prints survivors, and the counts as JSON
-    python -m tests.attack.mutants --only lru --functions _touch
+    python -m benchmarks.tests.mutants [--only lru "event queue"] [--jobs 2]  # prints survivors, and the counts as JSON
+    python -m benchmarks.tests.mutants --only lru --functions _touch
 
 Numba is off, so that a compiled function is plain Python, and a mutant is put into it where it stands: its code object
 is exchanged in a forked process, which then runs the tests that call the function, those that take least first, until

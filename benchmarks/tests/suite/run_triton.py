@@ -1,4 +1,4 @@
-"""Run suite kernels under TRITON_INTERPRET=1: ``python -m tests.suite.run_triton CASES_JSON FOLDER``.
+"""Run suite kernels under TRITON_INTERPRET=1: ``python -m benchmarks.tests.suite.run_triton CASES_JSON FOLDER``.
 
 A case is ``[kernel, sizes, order, launches]``: ``order`` is the tile that each hardware id works on, or null for its
 own. Every tensor lies between guard items that nobody may store to; outputs hold a sentinel until the kernel stores.
