@@ -1,4 +1,4 @@
-"""The commands ``study`` and ``tune-prompt``, plugged into `swizzle-sim` through ``swizzle_sim.commands``."""
+"""The commands ``lab study`` and ``lab tune-prompt``, plugged into `swizzle-sim` through ``swizzle_sim.commands``."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from swizzle_sim.cli.arguments import GpuName, Json, Seed, grouped
 from swizzle_sim.cli.proposer_options import (
     ApiBase,
     Candidates,
+    Details,
     Docs,
     Iterations,
     MaxDollars,
@@ -42,6 +43,7 @@ class StudyModels:
 
     model: Model = None
     api_base: ApiBase = None
+    details: Details = None
     iterations: Iterations = None
     candidates: Candidates = None
     docs: Docs = None
@@ -133,6 +135,7 @@ class TuneOptions:
     """Options of the models and replays of a tuning."""
 
     api_base: ApiBase = None
+    details: Details = None
     calls: Calls = 40
     gpu: GpuName = "mi300x"
     replay: Replay = "timed"

@@ -28,7 +28,7 @@ def main(words: Sequence[str] | None = None) -> None:
     """Check files and append their rows."""
     parser = argparse.ArgumentParser(prog="python -m swizzle_benchmarks.validation.contribute", description=__doc__)
     parser.add_argument(
-        "files", nargs="+", type=Path, help="CSV of `swizzle-sim agreement` or of `swizzle_benchmarks.lab counters`"
+        "files", nargs="+", type=Path, help="CSV of `swizzle-sim import` or of `swizzle_benchmarks.lab counters`"
     )
     parser.add_argument("--to", type=Path, default=DATA / "contributed.csv", help="table that they are added to")
     parser.add_argument("--check", action="store_true", help="check only")

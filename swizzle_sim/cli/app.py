@@ -25,20 +25,16 @@ from swizzle_sim.cli import (
     doctor,
     explore,
     hardware,
-    hit_rates,
     optimize,
     rewrite,
     runs,
     score,
-    suite,
     sweeping,
-    tuning,
 )
-from swizzle_sim.cli.help import TASKS, Command, Group, task_of
+from swizzle_sim.cli.help import LAB, TASKS, USAGE, Command, Group, misuse
 from swizzle_sim.cli.output import print_json
 from xcd_model.errors import NotBijective, SwizzleSimError
 
-USAGE: Any = typer.BadParameter.__base__  # of all mistakes in options
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # what a write says of a disk
 
 
@@ -58,8 +54,7 @@ class TypedOnce(Command):
                     raise SwizzleSimError(f"{one.opts[0]} is given {typed.count(one)} times, and takes one value")
             return super().parse_args(ctx, args)
         except USAGE as error:
-            said = " ".join(error.format_message().split()).rstrip(".")
-            raise SwizzleSimError(f"{said}; options: swizzle-sim {ctx.info_name} --help") from None
+            raise misuse(error, f"lab {ctx.info_name}" if ctx.info_name in LAB else ctx.info_name) from None
 
 
 app = typer.Typer(
@@ -89,36 +84,33 @@ def _options(
 _COMMANDS = {
     "capture": capture.capture,
     "init-kernel": capture.init_kernel,
-    "occupancy": capture.occupancy,
     "gpus": catalogue.gpus,
     "kernels": catalogue.kernels,
     "show": catalogue.show,
     "check": check.check,
-    "hit-rates": hit_rates.hit_rates,
     "score": score.score,
     "optimize": optimize.optimize,
     "runs": runs.runs,
     "report": runs.report,
-    "compare": runs.compare,
     "export": runs.export,
     "doctor": doctor.doctor,
     "rewrite": rewrite.rewrite,
-    "suite": suite.suite,
     "calibrate": calibrate.calibrate,
     "bundle": hardware.bundle,
     "import": hardware.import_,
-    "confirm": hardware.confirm,
-    "agreement": hardware.agreement,
-    "ceiling": tuning.ceiling,
     "sweep": sweeping.sweep,
     "what-if": sweeping.what_if,
     "explore": explore.explore,
     # Commands of other packages; loading one imports typer alone.
     **{entry.name: entry.load() for entry in metadata.entry_points(group="swizzle_sim.commands")},
 }
-_BY_TASK = [name for names in TASKS.values() for name in names if name in _COMMANDS]
+_LAB = typer.Typer(
+    cls=Group, no_args_is_help=True, help="Experiments with models and constants: a GPU's, a model's, a prompt's."
+)
+app.add_typer(_LAB, name="lab")
+_BY_TASK = [name for names in (*TASKS.values(), LAB) for name in names if name in _COMMANDS]
 for _name in [*_BY_TASK, *sorted(set(_COMMANDS) - set(_BY_TASK))]:
-    app.command(_name, cls=TypedOnce, rich_help_panel=task_of(_name))(_COMMANDS[_name])
+    (_LAB if _name in LAB else app).command(_name, cls=TypedOnce)(_COMMANDS[_name])
 
 
 def main(commands: typer.Typer = app) -> None:

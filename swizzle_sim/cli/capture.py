@@ -1,18 +1,15 @@
-"""``capture``, ``init-kernel`` and ``occupancy``: a Triton kernel to a trace file, its declaration, its resources."""
+"""``capture`` and ``init-kernel``: a Triton kernel to a trace file, and its declaration."""
 
 from __future__ import annotations
 
 import sys
 import time
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from swizzle_sim.base.atomic_write import check_folder
 from swizzle_sim.cli.arguments import (
-    GpuName,
     Json,
-    KernelName,
     Sizes,
     argument,
     capture_progress,
@@ -20,12 +17,8 @@ from swizzle_sim.cli.arguments import (
     option,
     parse_sizes,
 )
-from swizzle_sim.cli.output import line, print_json, sizes_text, table
-from xcd_model.errors import CaptureError, CompileError, RunError
-
-if TYPE_CHECKING:
-    from swizzle_sim.capture.occupancy import Compiled, OccupancyLimits
-    from xcd_model import Gpu, Resources
+from swizzle_sim.cli.output import line, print_json, sizes_text
+from xcd_model.errors import CaptureError, RunError
 
 File = Annotated[str, argument("FILE.py", "File with a Kernel(...) declaration, FILE.py:NAME, or a suite kernel.")]
 Out = Annotated[Path, option("--output", "--out", "-o", help="Trace file to write, such as my.trace.npz.")]
@@ -144,79 +137,3 @@ def init_kernel(
     if open_points:
         line("to complete (... in the file): " + ", ".join(open_points))
     print(f"next: complete it, then swizzle-sim optimize {path}")
-
-
-def occupancy(kernel: KernelName, sizes: Sizes = None, gpu: GpuName = "mi300x", json: Json = False) -> None:
-    """Compile a kernel for a GPU that need not be there; print registers, LDS, spills and workgroups per CU."""
-    from swizzle_sim.capture.occupancy import compile_launch, limits_of
-    from swizzle_sim.capture.process import triton_version
-    from swizzle_sim.capture.workload import workload
-    from xcd_model import gpu as load_gpu
-
-    work, device = workload(kernel, parse_sizes(sizes)), load_gpu(gpu)
-    compiled, reason = None, ""
-    try:
-        triton_version()
-    except CompileError as error:  # without a compiler: the resources that the kernel declares
-        if work.resources is None:
-            raise
-        reason = str(error)
-    else:
-        compiled = compile_launch(work.launch, device.arch)
-    resources = compiled.resources if compiled else work.resources
-    assert resources is not None
-    limits = limits_of(resources, device)
-    if json:
-        document = {
-            "kernel": work.name,
-            "problem": dict(work.problem),
-            "gpu": device.name,
-            "compiled": asdict(compiled) if compiled else None,
-            "not_compiled": None if compiled else reason,
-            "resources": asdict(resources),
-            "workgroups_per_cu": limits.workgroups,
-            "alone": dict(limits.alone),
-            "limited_by": list(limits.short),
-        }
-        print_json(document)
-        return
-    title = f"{work.name} {sizes_text(work.problem)} on {device.title}"
-    _print_occupancy(title, device, compiled, resources, limits, reason)
-
-
-def _print_occupancy(
-    title: str, gpu: Gpu, compiled: Compiled | None, resources: Resources, limits: OccupancyLimits, reason: str
-) -> None:
-    alone = ", ".join(f"{name} {fits}" for name, fits in limits.alone.items())
-    rows: list[tuple[str, str]] = [("threads a workgroup", str(resources.threads))]
-    if compiled:
-        rows += _compiled_rows(compiled)
-    else:
-        rows += [("VGPRs", str(resources.vgprs)), ("LDS a workgroup", f"{resources.lds_bytes:,} B")]
-    rows += [
-        ("workgroups per CU", str(limits.workgroups)),
-        ("limited by", f"{' and '.join(limits.short)} (each alone would allow: {alone})"),
-        ("source", resources.source),
-    ]
-    table(title, ("", ""), rows, left=2)
-    if not compiled:
-        line(f"Not compiled: {reason}. Resources are as the kernel declares.")
-    elif compiled.vgpr_spills or compiled.sgpr_spills:
-        line("Registers are spilled to memory: a smaller tile or more warps would help.")
-
-
-def _compiled_rows(compiled: Compiled) -> list[tuple[str, str]]:
-    options: dict[str, Any] = dict(compiled.options)
-    shown = ("num_warps", "num_stages", "waves_per_eu", "matrix_instr_nonkdim", "kpack", "enable_fp_fusion")
-    return [
-        ("VGPRs", f"{compiled.vgprs} allocated, {compiled.vgprs_used} used ({compiled.agprs_used} of them AGPRs)"),
-        ("SGPRs", str(compiled.sgprs)),
-        ("LDS a workgroup", f"{compiled.lds_bytes:,} B"),
-        ("spilled", f"{compiled.vgpr_spills} VGPRs, {compiled.sgpr_spills} SGPRs; {compiled.scratch_bytes} B a lane"),
-        (
-            "instructions in flight",
-            f"{compiled.instructions_in_flight} (assumed: {compiled.loads_per_step} loads a step, "
-            f"{'pipelined' if compiled.pipelined else 'not pipelined'})",
-        ),
-        ("options", ", ".join(f"{name}={options[name]}" for name in shown if name in options)),
-    ]

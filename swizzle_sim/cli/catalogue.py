@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from swizzle_sim.base.atomic_write import write_whole
 from swizzle_sim.base.progress import Progress
-from swizzle_sim.cli.arguments import GpuName, Json, Launch, grouped, option
+from swizzle_sim.cli.arguments import GpuName, Json, Launch, argument, grouped, known_kernels, option
 from swizzle_sim.cli.output import console, line, pct, print_json, say, sizes_text, table, table_of
-from xcd_model.errors import ReplayError, RunError, SwizzleSimError
+from swizzle_sim.cli.suite import Scoring, score_kernels
+from xcd_model.errors import CompileError, ReplayError, RunError, SwizzleSimError
 
 FIGURES = (
     *("workgroups_per_cu", "instructions", "line_touches", "distinct_lines", "ideal_reuse", "footprint_bytes"),
     *("flops_per_byte", "bound_l2_hit_rate"),
 )
 
+OPTIONS = ("num_warps", "num_stages", "waves_per_eu", "matrix_instr_nonkdim", "kpack", "enable_fp_fusion")
+
 if TYPE_CHECKING:
+    from swizzle_sim.capture.occupancy import Compiled, OccupancyLimits
     from swizzle_sim.search.suite.facts import Facts
     from swizzle_sim.workload.kernels import Kernel
     from xcd_model import Gpu
@@ -64,18 +69,31 @@ def gpus(json: Json = False) -> None:
     table_of("GPUs", "name", columns, [(g.name, g) for g in found], left=2, note=note)
 
 
-def kernels(gpu: GpuName = "mi300x", json: Json = False) -> None:
+@grouped
+def kernels(
+    names: Annotated[list[str] | None, argument("KERNEL", "Kernels; by default all.", known_kernels)] = None,
+    gpu: GpuName = "mi300x",
+    how: Scoring = Scoring(),
+    json: Json = False,
+) -> None:
     """List the kernels of the suite at their default sizes: what they touch, and the bound on the hit rate."""
     from swizzle_sim.workload.kernels import kernel, kernel_names
     from xcd_model import gpu as load_gpu
 
-    device = load_gpu(gpu)
+    device, chosen = load_gpu(gpu), list(dict.fromkeys(names or kernel_names()))
+    if how.needless:
+        raise RunError(f"{', '.join(how.needless)}: of scores; add --scored")
+    if how.scored:
+        score_kernels(chosen, device, how, json)
+        return
     whole: list[Kernel] = []
     broken: dict[str, str] = {}
-    for name in kernel_names():
+    for name in chosen:
         try:
             whole.append(kernel(name))
         except SwizzleSimError as error:
+            if names:
+                raise
             broken[name] = str(error)
     found = _all_facts(whole, device, broken)
     if json:
@@ -150,7 +168,8 @@ def show(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Explain what a kernel touches, which workgroups share it, and the bound on its hit rate."""
+    """Explain what a kernel touches, which workgroups share it, what limits its occupancy, and the bound on hits."""
+    from swizzle_sim.capture.occupancy import limits_of
     from swizzle_sim.pricing.scoring import Scorer
     from swizzle_sim.pricing.sharing import middle_of, sharing, sharing_words
     from swizzle_sim.search.suite.facts import work_out
@@ -163,6 +182,7 @@ def show(
     shared = sharing(scorer.plan.trace, chosen)
     facts = work_out(scorer)
     words = sharing_words(shared, k.grid, chosen, scorer.gpu, k.programs)
+    compiled, limits = _compiled(k, scorer.gpu), limits_of(k.resources, scorer.gpu)
     if picture:
         from swizzle_sim.report.display.picture import png
         from swizzle_sim.report.display.sharing_map import sharing_picture
@@ -181,16 +201,52 @@ def show(
                     {"tensor": one.tensor, "lines": one.lines, "sharers": int((one.share > 0).sum()) - 1, "words": said}
                     for one, said in zip(shared, words, strict=True)
                 ],
-                "resources": k.resources.source,
+                "resources": asdict(k.resources),
+                "compiled": asdict(compiled) if compiled else None,
+                "alone": dict(limits.alone),
+                "limited_by": list(limits.short),
                 "sources": list(k.sources),
             }
         )
         return
     tensors = [f"{t.name} {_size(t.size_bytes)} MiB" for t in scorer.plan.trace.tensors]
-    _print_facts(k, scorer.gpu, facts, {"tensors": ", ".join(tensors), "work": str(scorer.work)})
+    more = {"tensors": ", ".join(tensors), "work": str(scorer.work)}
+    _print_facts(k, scorer.gpu, facts, more | _occupancy_rows(k, limits, compiled))
     _print_sharing(k, words, shared, chosen)
     if picture:
         line(f"\nwritten: {picture}")
+
+
+def _compiled(k: Kernel, gpu: Gpu) -> Compiled | None:
+    """Figures of the compiler for a kernel, or None where it cannot be compiled here."""
+    from swizzle_sim.capture.occupancy import compile_launch
+
+    try:
+        return compile_launch(k.launch, gpu.arch) if k.launch else None
+    except CompileError:
+        return None
+
+
+def _occupancy_rows(k: Kernel, limits: OccupancyLimits, compiled: Compiled | None) -> dict[str, str]:
+    """Registers, LDS, spills and the limit of the occupancy; as declared where nothing was compiled."""
+    alone = ", ".join(f"{name} {fits}" for name, fits in limits.alone.items())
+    rows = {"limited by": f"{' and '.join(limits.short)} (each alone would allow: {alone})"}
+    rows["threads a workgroup"] = str(k.resources.threads)
+    if not compiled:
+        return rows | {"VGPRs": str(k.resources.vgprs), "LDS a workgroup": f"{k.resources.lds_bytes:,} B"}
+    steps = "pipelined" if compiled.pipelined else "not pipelined"
+    options: dict[str, Any] = dict(compiled.options)
+    flight = f"{compiled.instructions_in_flight} (assumed: {compiled.loads_per_step} loads a step, {steps})"
+    spilled = f"{compiled.vgpr_spills} VGPRs, {compiled.sgpr_spills} SGPRs; {compiled.scratch_bytes} B a lane"
+    spilled += ": a smaller tile or more warps would help" if compiled.vgpr_spills or compiled.sgpr_spills else ""
+    return rows | {
+        "VGPRs": f"{compiled.vgprs} allocated, {compiled.vgprs_used} used ({compiled.agprs_used} of them AGPRs)",
+        "SGPRs": str(compiled.sgprs),
+        "LDS a workgroup": f"{compiled.lds_bytes:,} B",
+        "spilled": spilled,
+        "instructions in flight": flight,
+        "options": ", ".join(f"{name}={options[name]}" for name in OPTIONS if name in options),
+    }
 
 
 def _print_facts(k: Kernel, gpu: Gpu, facts: Facts, more: dict[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""``bundle``, ``import``, ``confirm``, ``agreement``: finalists to a node with the GPU, and its counts compared."""
+"""``bundle`` and ``import``: finalists to a node with the GPU, and its counts compared with the predictions."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
 
 from swizzle_sim.base.atomic_write import write_whole
 from swizzle_sim.cli.arguments import (
@@ -36,7 +34,6 @@ if TYPE_CHECKING:
 
 Top = Annotated[int, option("--top", min=1, max=100, help="How many of the best candidates.")]
 Check = Annotated[bool, option("--check/--no-check", help="Interpret and compile each rewritten kernel first.")]
-RunFolder = Annotated[Path, argument("RUN", "Run folder.", run_folders)]
 _SWIZZLES = "Of a KERNEL: a candidate; repeatable."
 
 
@@ -125,18 +122,31 @@ def _of_kernel(name: str, given: Candidates, folder: Path, seed: int, check: boo
 
 
 def import_(
-    result: Annotated[Path, argument("RESULT", "result.json of confirm.py, or a profiler's own file to look into.")],
+    result: Annotated[
+        Path,
+        argument("RESULT|RUN|DIR", "result.json of confirm.py, a profiler's own file; or a run, a bundle: again."),
+    ],
     run: Annotated[
         Path | None, option("--run", help="Run (or bundle) it belongs to; by default the one it names.")
     ] = None,
+    replay: Annotated[
+        str | None, option("--replay", help="Of a run or bundle: predict anew, lockstep or timed.", offers=REPLAY_WORDS)
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Import a result: checked against its bundle, stored with the run, compared with the predictions."""
+    """Import a result: checked against its bundle, stored with the run, compared with the predictions.
+
+    Of a run or a bundle that has results, compare again: drawn, and written as rows of fidelity.
+    """
     from swizzle_sim.hardware.agreement import agreement as compare
     from swizzle_sim.hardware.node.manifest import MANIFEST
     from swizzle_sim.hardware.results import check_result, is_result, keep_result, manifest_for, read_result
-    from swizzle_sim.hardware.runs import predictor
+    from swizzle_sim.hardware.runs import agreements_in, predictor
 
+    if result.is_dir():
+        again = agreements_in(result, replay)
+        _show(again, json, _stored(result, again))
+        return
     if not is_result(result):
         _look_into(result, json)
         return
@@ -190,46 +200,6 @@ def _home_of(path: Path, result: dict[str, Any]) -> Path:
     raise HardwareError(
         f"{path}: no run here has made bundle {result['bundle'][:12]}: name it with --run RUN", code="other-bundle"
     )
-
-
-def confirm(
-    run: RunFolder,
-    top: Top = 3,
-    out: Annotated[Path | None, option("--out", "-o", help="Bundle to make; by default RUN-bundle.")] = None,
-    profiler: Annotated[str | None, option("--profiler", help="Path of rocprofv3 or ncu.")] = None,
-    samples: Annotated[int, option("--samples", min=50, help="Timed launches a candidate.")] = 100,
-    check: Check = False,
-    json: Json = False,
-) -> None:
-    """On the node: bundle, confirm and import at once. Exit 1 if something could not be timed or counted."""
-    import subprocess
-
-    from swizzle_sim.hardware.results import read_result
-    from swizzle_sim.hardware.runs import bundle_run
-
-    folder = out or Path(f"{run.name}-bundle")
-    bundle_run(run, top, folder, check=check)
-    words = [sys.executable, str(folder / "confirm.py"), "--samples", str(samples)]
-    done = subprocess.run([*words, *(["--profiler", profiler] if profiler else [])], stdout=sys.stderr, check=False)
-    if done.returncode not in (0, 1):
-        raise typer.Exit(done.returncode)
-    read_result(folder / "result.json")
-    import_(folder / "result.json", run, json)
-    raise typer.Exit(done.returncode)
-
-
-def agreement(
-    where: Annotated[Path, argument("RUN|DIR", "Run, or a bundle with its result.json.", run_folders)],
-    replay: Annotated[
-        str | None, option("--replay", help="Predict anew: lockstep or timed.", offers=REPLAY_WORDS)
-    ] = None,
-    json: Json = False,
-) -> None:
-    """Compare predicted with measured hit rate, traffic, time and ranks; drawn, and stored as fidelity rows."""
-    from swizzle_sim.hardware.runs import agreements_in
-
-    found = agreements_in(where, replay)
-    _show(found, json, _stored(where, found))
 
 
 def _stored(where: Path, found: list[Agreement]) -> list[str]:

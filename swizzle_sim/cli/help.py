@@ -14,26 +14,44 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import typer
 from rich.cells import cell_len
 from typer.core import TyperCommand, TyperGroup
 
+from swizzle_sim.cli.output import say
+from xcd_model.errors import SwizzleSimError, UnknownName
+
 TASKS = {
-    "Look around": ("gpus", "kernels", "show", "doctor"),
-    "Check and score a swizzle": ("check", "score", "ceiling", "hit-rates"),
-    "Find a better one": ("optimize", "suite", "sweep", "what-if", "explore"),
-    "Runs": ("runs", "report", "compare", "export"),
-    "Your own Triton kernel": ("init-kernel", "capture", "occupancy", "rewrite"),
-    "Compare with hardware": ("calibrate", "bundle", "confirm", "import", "agreement"),
-    "Compare models": ("study", "tune-prompt"),
+    "Every day": ("score", "check", "optimize", "rewrite", "bundle", "import", "report", "explore", "runs"),
+    "Your own Triton kernel": ("init-kernel", "capture"),
+    "Kernels and GPUs": ("show", "kernels", "gpus", "doctor"),
+    "Other sizes, other GPUs": ("sweep", "what-if"),
+    "Share and reuse": ("export", "keep", "counters"),
+    "Agents and experiments": ("mcp", "lab"),
 }
+LAB = ("calibrate", "study", "tune-prompt")  # commands of the group lab
+USAGE: Any = typer.BadParameter.__base__  # of all mistakes in options
 OTHERS = "More commands"
+MOVED = {  # earlier names, and the words to type now; they are understood until the next release
+    "agreement": "import",
+    "ceiling": "optimize --proposer ceiling",
+    "compare": "runs",
+    "occupancy": "show",
+    "suite": "kernels --scored",
+    **{name: f"lab {name}" for name in LAB},
+}
+GONE = {  # earlier names with nothing behind them, and what to do
+    "confirm": "bundle RUN -o DIR, then python DIR/confirm.py, then swizzle-sim import DIR/result.json",
+    "hit-rates": "swizzle_sim.testing.assert_hit_rate in a test holds a floor under the hit rate (docs/howto/ci.md)",
+}
 
 
 def _examples() -> tuple[list[tuple[str, str]], dict[str, list[tuple[str, str]]]]:
     """Read ``examples.txt``: where to begin, then each command as it is typed, with a remark behind a hash."""
     first, _, rest = Path(__file__).with_name("examples.txt").read_text(encoding="utf-8").partition("\n\n")
     begin, typed = ([line.partition("   # ")[::2] for line in part.splitlines()] for part in (first, rest))
-    return begin, {name: list(mine) for name, mine in groupby(typed, lambda one: one[0].split()[1])}
+    by_command = groupby(typed, lambda one: one[0].replace(" lab ", " ").split()[1])
+    return begin, {name: list(mine) for name, mine in by_command}
 
 
 FIRST, EXAMPLES = _examples()
@@ -72,6 +90,12 @@ def _print_list(title: str, entries: Iterable[tuple[str, str]], *, names: int = 
             print(f"   {name:<{left - 3}}{lines[0]}".rstrip())
         for line in lines[1:]:
             print(" " * left + line)
+
+
+def misuse(error: Any, command: str) -> SwizzleSimError:
+    """One line on a mistake in the options of a command."""
+    said = " ".join(error.format_message().split()).rstrip(".")
+    return SwizzleSimError(f"{said}; options: {' '.join(f'swizzle-sim {command} --help'.split())}")
 
 
 class Command(TyperCommand):
@@ -121,16 +145,39 @@ def _told(one: Any) -> str:
 class Group(TyperGroup):
     """The commands by task, and where to begin."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the words before the command."""
+        if not args:
+            return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except USAGE as error:
+            raise misuse(error, ctx.info_name if ctx.parent else "") from None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find a command, by an earlier name too."""
+        if ctx.parent is None and args[0] in GONE:
+            raise SwizzleSimError(f"{args[0]} is no command any more: {GONE[args[0]]}")
+        if ctx.parent is None and args[0] in MOVED:
+            say(f"swizzle-sim: {args[0]} is now: swizzle-sim {MOVED[args[0]]}")
+            args = [*MOVED[args[0]].split(), *args[1:]]
+        if args[0] not in self.commands:
+            raise UnknownName("command", args[0], list(self.commands))
+        return super().resolve_command(ctx, args)
+
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the commands in one screen, and where to begin."""
         width = max(40, min(shutil.get_terminal_size().columns, 110))
-        print(f" {ctx.command_path} COMMAND ...   --version, --install-completion for the shell\n")
+        options = "" if ctx.parent else "   --version, --install-completion for the shell"
+        print(f" {ctx.command_path} COMMAND ...{options}\n")
         print(textwrap.fill(str(self.help), width - 1, initial_indent=" ", subsequent_indent=" ") + "\n")
         known = {task: [name for name in names if name in self.commands] for task, names in TASKS.items()}
         known[OTHERS] = [name for name in self.commands if task_of(name) == OTHERS]
+        known = {"Commands": list(self.commands)} if ctx.parent else known
         for task, names in known.items():
             if names:
                 print(f" {task}:")
             for name in names:
                 print(f"   {name:<13}{textwrap.shorten(in_short(self.commands[name]), width - 16, placeholder=' ...')}")
-        _print_examples(FIRST)
+        if not ctx.parent:
+            _print_examples(FIRST)

@@ -66,6 +66,12 @@ def optimize(
     launch = Launch(kernel or "", sizes, gpu)
     if run.resume is not None and repeat is None and search.tune is None:
         launch, proposer, run, search = _as_before(run.resume, launch, proposer, run, search)
+    if proposer == "ceiling" and repeat is None and search.tune is None:
+        from swizzle_sim.cli.tuning import find_ceiling
+
+        check_options(proposer, llm.given(), search.given())
+        find_ceiling(launch, run, search.evaluations, json)
+        return
     if search.tune is not None:
         from swizzle_sim.cli.tuning import tune_kernel
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
+
+import typer
 
 from swizzle_sim.cli.arguments import (
     REPLAY_PANEL,
@@ -17,23 +21,54 @@ from swizzle_sim.cli.arguments import (
     parse_sizes,
     run_folders,
 )
-from xcd_model.errors import RunError
+from xcd_model.errors import RunError, UnknownName
+from xcd_model.files import read_text
+
+tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 
 LLM, SEARCH = "Options of --proposer llm and two-stage", "Options of --proposer search"
 
 
+EVERYDAY = ("--model", "--max-minutes", "--evaluations", "--tune")
+SHOWN = (*EVERYDAY, "--llm", "--api-base", "--max-dollars")  # the other options of models are keys of --llm's file
+
+
 def _llm(*names: str, **settings: Any) -> Any:
-    return option(*names, panel=LLM, **settings)
+    return option(*names, panel=_panel(LLM, names), hidden=names[0] not in SHOWN, **settings)
 
 
 def _search(*names: str, **settings: Any) -> Any:
-    return option(*names, panel=SEARCH, **settings)
+    return option(*names, panel=_panel(SEARCH, names), **settings)
+
+
+def _panel(panel: str, names: Sequence[str]) -> str | None:
+    return None if names[0] in EVERYDAY else panel
+
+
+def _read_llm(ctx: typer.Context, file: Path | None) -> Path | None:
+    """Take what a file says of the models as defaults of this command's options."""
+    if file is None:
+        return None
+    try:
+        given = tomllib.loads(read_text(file))
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise RunError(f"--llm {file}: {getattr(error, 'strerror', None) or error}") from None
+    known = {one.name: one for one in ctx.command.params if one.name in LLM_KEYS}
+    for key in given:
+        if key not in known:
+            raise UnknownName(f"key of {file}", key, sorted(known))
+    ctx.default_map = {**(ctx.default_map or {}), **given}
+    return file
 
 
 Model = Annotated[
     list[str] | None, _llm("--model", metavar="MODEL", help="DSPy model string, such as openai/gpt-4o; repeatable.")
 ]
 ApiBase = Annotated[str | None, _llm("--api-base", metavar="URL", help="Base URL of an OpenAI-compatible server.")]
+Details = Annotated[
+    Path | None,
+    _llm("--llm", metavar="FILE.toml", help="Details of the models: docs/agent.md.", callback=_read_llm, is_eager=True),
+]
 Docs = Annotated[Path | None, _llm("--docs", metavar="FILE", help="Document for --context overload.")]
 Iterations = Annotated[int | None, _llm("--iterations", metavar="N", min=1, max=10_000, help="By default 5.")]
 Candidates = Annotated[
@@ -75,8 +110,8 @@ Proposer = Annotated[
     option(
         "--proposer",
         metavar="NAME|FILE.py:FUNCTION",
-        help="Source of candidates: families, search, llm, two-stage, or a strategy of your own.",
-        offers=("families", "search", "llm", "two-stage"),
+        help="Source of candidates: families, search, ceiling (permutations), llm, two-stage, or one of your own.",
+        offers=("families", "search", "ceiling", "llm", "two-stage"),
     ),
 ]
 Out = Annotated[
@@ -99,6 +134,7 @@ class RunOptions:
             metavar="REPLAY|RUN",
             help="Replay that the counts come from: timed (default) or lockstep; or a run of llm to repeat.",
             offers=lambda: [*REPLAY_WORDS, *run_folders()],
+            panel=REPLAY_PANEL,
         ),
     ] = None
     objective: Annotated[
@@ -136,6 +172,7 @@ class RunOptions:
             "--report/--no-report",
             help="Draw report.html and its pictures; `swizzle-sim report RUN` draws them later.",
             envvar="SWIZZLE_SIM_REPORT",
+            panel=REPLAY_PANEL,
         ),
     ] = True
 
@@ -184,6 +221,7 @@ class LlmOptions:
 
     model: Model = None
     api_base: ApiBase = None
+    details: Details = None
     context: Annotated[
         str | None,
         _llm(
@@ -228,8 +266,11 @@ class LlmOptions:
     def given(self) -> dict[str, Any]:
         """Options that were typed, by the names that proposers use."""
         names = {"model": "models", "timeout": "timeout_s"}
-        values = {names.get(one.name, one.name): getattr(self, one.name) for one in fields(self)}
+        values = {names.get(key, key): value for key, value in vars(self).items() if key != "details"}
         return {key: value for key, value in values.items() if value not in (None, False, [])}
+
+
+LLM_KEYS = frozenset(one.name for one in fields(LlmOptions)) - {"details"}
 
 
 def check_options(proposer: str, llm: Mapping[str, Any], search: Mapping[str, Any]) -> None:
@@ -237,9 +278,9 @@ def check_options(proposer: str, llm: Mapping[str, Any], search: Mapping[str, An
     own = proposer.endswith(".py") or proposer.rpartition(":")[0].endswith(".py")
     allowed: tuple[str, ...] = ("max_minutes",) if proposer == "families" or own else ()
     strange = [key for key in llm if key not in allowed]
-    if (proposer in ("families", "search") or own) and strange:
+    if (proposer in ("families", "search", "ceiling") or own) and strange:
         raise RunError(_belong(strange, ("llm", "two-stage"), proposer))
-    allowed = {"search": (*BOTH, *ONLY), "two-stage": BOTH}.get(proposer, BOTH if own else ())
+    allowed = {"search": (*BOTH, *ONLY), "two-stage": BOTH, "ceiling": BOTH}.get(proposer, BOTH if own else ())
     if wrong := [key for key in search if key not in allowed]:
         raise RunError(_belong(wrong, ("search", "two-stage") if set(wrong) <= set(BOTH) else ("search",), proposer))
 

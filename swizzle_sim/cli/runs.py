@@ -1,4 +1,4 @@
-"""``runs``, ``compare``, ``export`` and ``report``: the stored runs, side by side, as tables, and the page of one."""
+"""``runs``, ``export`` and ``report``: the stored runs, side by side, as tables, and the page of one."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
 
 from swizzle_sim.base.atomic_write import write_whole
 from swizzle_sim.base.progress import Progress
@@ -31,17 +29,23 @@ Runs = Annotated[list[Path], argument("RUN...", "Run folders, finished or not.",
 
 
 def runs(
-    folder: Annotated[Path, typer.Argument(help="Folder that holds run folders.")] = Path("runs"),
+    folders: Annotated[
+        list[Path] | None,
+        argument("FOLDER|RUN ...", "Folder of runs, by default runs; or runs to compare.", run_folders),
+    ] = None,
     repair: Annotated[
         Path | None, option(metavar="RUN", help="Save what can be read of a damaged run.", offers=run_folders)
     ] = None,
     json: Json = False,
 ) -> None:
-    """List runs: finished, interrupted and running ones."""
+    """List runs, finished or not; of several runs, compare settings, best orders, and the same orders under each."""
     if repair is not None:
         _repair(repair, json)
         return
-
+    if folders and len(folders) > 1:
+        _compare(folders, json)
+        return
+    (folder,) = folders or [Path("runs")]
     found = [describe_run(path) for path in runs_in(folder)]
     if json:
         print_json({"runs": found})
@@ -193,10 +197,8 @@ def _watch(run: Path) -> None:
         write_report(history, scorer)
 
 
-def compare(runs: Runs, json: Json = False) -> None:
-    """Compare runs: their settings, their best orders, and the same orders under each."""
-    if len(runs) < 2:
-        raise RunError("compare takes two runs or more; `swizzle-sim runs` lists them")
+def _compare(runs: Sequence[Path], json: bool) -> None:
+    """Print the settings and best orders of runs, and the same orders under each."""
     abouts, scored = [], []
     for folder in runs:
         with History(folder) as history:

@@ -1,129 +1,70 @@
-"""``suite``: launch order, best family and bound of every kernel in one table."""
+"""``kernels --scored``: launch order, best family and bound of kernels at their default sizes, in one table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from swizzle_sim.base.interruption import go_on_with
 from swizzle_sim.base.progress import Progress
-from swizzle_sim.cli.arguments import (
-    GpuName,
-    Json,
-    Replay,
-    argument,
-    grouped,
-    known_kernels,
-    one_folder,
-    option,
-    run_folders,
-)
+from swizzle_sim.cli.arguments import REPLAY_WORDS, one_folder, option, run_folders
 from swizzle_sim.cli.output import line, print_json, table
 from swizzle_sim.search.jobs import FILE
-from xcd_model.errors import RunError
 
 if TYPE_CHECKING:
     from swizzle_sim.search.suite.run import Suite
     from swizzle_sim.workload.kernels import Kernel
     from xcd_model import Gpu
 
-RUNS = "runs"
-
-Kernels = Annotated[list[str] | None, argument("KERNEL", "Kernels to score; by default all.", known_kernels)]
-Paper = Annotated[bool, option("--paper", help="The ten of SwizzlePerf, at the sizes measured.")]
-Effort = Annotated[
-    float,
-    option(
-        "--effort",
-        min=0.0,
-        max=1e6,
-        help="Multiple of the default number of candidates; 1 takes minutes for the paper's ten.",
-    ),
-]
+RUNS, SCORED = "runs", "With --scored"
+_EFFORT = "Multiple of the default number of candidates."
 
 
 @dataclass(frozen=True)
-class SuiteRun:
-    """How the suite is run, and where its results are stored."""
+class Scoring:
+    """How kernels are scored, and where the results are stored."""
 
-    threads: Annotated[
-        int | None, option("--threads", min=1, max=1024, help="Replays at once; by default one a core.")
+    scored: Annotated[bool, option("--scored", help="Score them too: launch order, best family, bound.")] = False
+    replay: Annotated[
+        str, option("--replay", metavar="REPLAY", help="timed or lockstep.", panel=SCORED, offers=REPLAY_WORDS)
+    ] = "timed"
+    effort: Annotated[float, option("--effort", min=0.0, max=1e6, help=_EFFORT, panel=SCORED)] = 1.0
+    out: Annotated[Path | None, option("--out", "-o", metavar="RUN", help="Run folder to make.", panel=SCORED)] = None
+    resume: Annotated[
+        Path | None,
+        option("--resume", metavar="RUN", help="Run folder to go on with.", panel=SCORED, offers=run_folders),
     ] = None
-    out: Annotated[Path | None, option("--out", "-o", help="Run folder to make; by default the next in runs/.")] = None
-    resume: Annotated[Path | None, option("--resume", help="Run folder to go on with.", offers=run_folders)] = None
+
+    @property
+    def needless(self) -> list[str]:
+        """Options typed that only ``--scored`` reads."""
+        values = {"--effort": self.effort != 1.0, "--out": self.out is not None, "--resume": self.resume is not None}
+        return [] if self.scored else [name for name, typed in values.items() if typed]
 
 
-@dataclass(frozen=True)
-class Tables:
-    """Files that the table is written to."""
-
-    csv: Annotated[Path | None, option("--csv", metavar="FILE", help="Write the table as CSV too.")] = None
-    markdown: Annotated[Path | None, option("--markdown", metavar="FILE", help="And as Markdown.")] = None
-
-    def paths(self) -> list[Path]:
-        """Files named."""
-        return [path for path in (self.csv, self.markdown) if path is not None]
-
-
-@grouped
-def suite(
-    kernels: Kernels = None,
-    paper: Paper = False,
-    gpu: GpuName = "mi300x",
-    replay: Replay = "timed",
-    effort: Effort = 1.0,
-    run: SuiteRun = SuiteRun(),
-    tables: Tables = Tables(),
-    json: Json = False,
-) -> None:
-    """Score kernels of the suite at their default sizes: launch order, best family, and bound."""
+def score_kernels(names: Sequence[str], device: Gpu, how: Scoring, json: bool) -> None:
+    """Score kernels and print the table."""
     from swizzle_sim.cli.optimize import next_folder
-    from swizzle_sim.search.suite import PAPER, score_suite
-    from swizzle_sim.workload.kernels import kernel, kernel_names
-    from xcd_model import gpu as load_gpu
+    from swizzle_sim.search.suite import score_suite
+    from swizzle_sim.workload.kernels import kernel
 
-    given = one_folder(run.out, run.resume)
-    if paper and kernels:
-        raise RunError("--paper names its kernels itself: leave the others out")
-    for path in tables.paths():
-        if not path.absolute().parent.is_dir():
-            raise RunError(f"{path}: there is no folder {path.parent}")
-    device = load_gpu(gpu)
-    every = (name for name in kernel_names() if kernel(name).runs_on(device))
-    names = list(PAPER) if paper else list(dict.fromkeys(kernels or every))
-    chosen = _compiled(names, device)
-    folder = given or next_folder(Path(RUNS), f"suite-{'paper-' if paper else ''}{device.name}")
+    given = one_folder(how.out, how.resume)
+    chosen = _compiled([name for name in names if len(names) == 1 or kernel(name).runs_on(device)], device)
+    folder = given or next_folder(Path(RUNS), f"kernels-{device.name}")
     go_on_with(folder, FILE)
-    with Progress("suite", "candidates") as progress:
-        found = score_suite(
-            chosen,
-            device,
-            folder,
-            replay=replay,
-            effort=effort,
-            threads=run.threads,
-            resume=run.resume is not None,
-            on_kernel=_counted(progress, len(chosen)),
-        )
-    _write(found, tables)
+    with Progress("kernels", "candidates") as progress:
+        options = {"replay": how.replay, "effort": how.effort, "resume": how.resume is not None}
+        found = score_suite(chosen, device, folder, on_kernel=_counted(progress, len(chosen)), **options)
     if json:
-        print_json(
-            {
-                "gpu": found.gpu,
-                "replay": found.replay,
-                "kind": "simulated",
-                "run": str(found.folder),
-                "effort": effort,
-                "kernels": [result.as_dict() for result in found.results],
-            }
-        )
-        return
-    _print(found, tables.paths())
+        about = {"gpu": found.gpu, "replay": found.replay, "kind": "simulated", "run": str(found.folder)}
+        print_json({**about, "effort": how.effort, "kernels": [result.as_dict() for result in found.results]})
+    else:
+        _print(found)
 
 
-def _compiled(names: list[str], device: Gpu) -> list[Kernel]:
+def _compiled(names: Sequence[str], device: Gpu) -> list[Kernel]:
     """Kernels of the registry with the resources that they take on a GPU."""
     from swizzle_sim.capture.occupancy import compiled_for
     from swizzle_sim.workload.kernels import kernel
@@ -137,7 +78,7 @@ def _compiled(names: list[str], device: Gpu) -> list[Kernel]:
 
 
 def _counted(progress: Progress, kernels: int) -> Callable[[str, int, int, float], None]:
-    """Callback of the suite: kernel, candidates done, candidates, best L2 hit rate."""
+    """Callback of the scores: kernel, candidates done, candidates, best L2 hit rate."""
     begun: list[str] = []
 
     def on_kernel(name: str, done: int, total: int, best: float) -> None:
@@ -149,19 +90,7 @@ def _counted(progress: Progress, kernels: int) -> Callable[[str, int, int, float
     return on_kernel
 
 
-def _write(found: Suite, tables: Tables) -> None:
-    from swizzle_sim.search.suite import suite_csv, suite_markdown
-
-    for path, make in ((tables.csv, suite_csv), (tables.markdown, suite_markdown)):
-        if path is None:
-            continue
-        try:
-            path.write_text(make(found), encoding="utf-8")
-        except OSError as error:
-            raise RunError(f"{path}: cannot be written ({error.strerror})") from None
-
-
-def _print(found: Suite, written: list[Path]) -> None:
+def _print(found: Suite) -> None:
     from swizzle_sim.language.lattice import unconditional
     from swizzle_sim.search.suite.run import COLUMNS, cells, notes
 
@@ -170,7 +99,6 @@ def _print(found: Suite, written: list[Path]) -> None:
     rows = [[cells(result)[i] for i in order] for result in found.results]
     if all(unconditional(result.best_domain) for result in found.results):
         heads, rows = [*heads[:2], *heads[3:]], [[*row[:2], *row[3:]] for row in rows]
-    table(f"Suite on {found.gpu}", heads, rows, left=len(heads) - 7)
-    files = [*map(str, written), f"{found.folder}/ ({FILE}; --resume prints it again)"]
-    for said in (*notes(found), *(f"written: {file}" for file in files)):
+    table(f"Kernels on {found.gpu}", heads, rows, left=len(heads) - 7)
+    for said in (*notes(found), f"written: {found.folder}/ ({FILE}; --resume prints it again)"):
         line(said)

@@ -1,25 +1,18 @@
-"""``ceiling`` and ``optimize --tune``: arbitrary permutations; tiles, the main loop or the layout with orders."""
+"""``optimize --proposer ceiling`` and ``--tune``: arbitrary permutations; tiles, the main loop or the layout."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from swizzle_sim.base.atomic_write import write_whole
 from swizzle_sim.base.interruption import go_on_with
 from swizzle_sim.base.progress import Progress
 from swizzle_sim.cli.arguments import (
-    Json,
     Launch,
-    Replay,
-    Seed,
-    grouped,
-    known_families,
     load_fitting,
     load_kernel,
-    load_swizzle,
-    option,
 )
 from swizzle_sim.cli.output import line, pct, print_json, score_table, sizes_text, title_of
 from swizzle_sim.cli.proposer_options import as_typed
@@ -33,12 +26,6 @@ if TYPE_CHECKING:
     from swizzle_sim.workload.kernels import Kernel
     from xcd_model import Gpu
 
-Evaluations = Annotated[int, option("--evaluations", min=1, help="Permutations to replay.")]
-Formulas = Annotated[int, option("--formulas", min=1, help="Formulas to replay.")]
-FormulaText = Annotated[
-    str | None, option("--swizzle", metavar="FAMILY|TEXT|FILE", help="A formula to compare.", offers=known_families)
-]
-Out = Annotated[Path | None, option("--out", "-o", help="Folder to write the permutation to, as a lookup table.")]
 EVALUATIONS, TOP = 40, 5
 TAKES = {
     "tiles": ("evaluations", "sampler"),
@@ -48,35 +35,33 @@ TAKES = {
 }  # things to tune, and options
 
 
-@grouped
-def ceiling(
-    launch: Launch,
-    replay: Replay = "timed",
-    evaluations: Evaluations = 120,
-    formulas: Formulas = 120,
-    swizzle: FormulaText = None,
-    seed: Seed = 0,
-    out: Out = None,
-    json: Json = False,
-) -> None:
-    """Search arbitrary permutations, not only formulas, and print how far the best formula is from them."""
-    from swizzle_sim.search.lookup import check_table_folder, write_table
-    from swizzle_sim.search.strategies.ceiling import ceiling as find_ceiling
+def find_ceiling(launch: Launch, run: RunOptions, evaluations: int | None, json: bool) -> None:
+    """Search arbitrary permutations, not only formulas, and print how far the best formula is from them.
 
-    workload, device = launch.load()
-    given = load_swizzle(swizzle) if swizzle is not None else None
+    Nothing is stored but the permutation, as a lookup table in ``--out``.
+    """
+    from swizzle_sim.search.lookup import check_table_folder, write_table
+    from swizzle_sim.search.strategies.ceiling import ceiling
+
+    if run.resume or run.objective:
+        raise SearchError("--proposer ceiling has no run to go on with, and one objective", code="tune")
+    workload, device = launch.load(run.compile)
+    replay, out = run.replay or "timed", run.out
     if out:
         check_table_folder(out)
-    spend: dict[str, Any] = {"formulas": formulas, "evaluations": evaluations, "swizzle": given, "seed": seed}
+    spend: dict[str, Any] = {"seed": run.seed}
+    spend |= {"formulas": evaluations, "evaluations": evaluations} if evaluations else {}
     with Progress("searching formulas", "evaluations") as progress:
-        found = find_ceiling(workload, device, replay=replay, **spend, on_progress=progress)
+        found = ceiling(workload, device, replay=replay, **spend, on_progress=progress)
     files = []
     if out:
         note = f"kernel {workload.name} {sizes_text(workload.problem)}, {device.name}: valid at this size alone"
         files = write_table(out, found.order, note)
     if json:
         about = {"kernel": workload.name, "gpu": device.name, "problem": dict(workload.problem), "replay": replay}
-        print_json({**about, "kind": "simulated", "seed": seed, **found.as_dict(), "files": [str(f) for f in files]})
+        print_json(
+            {**about, "kind": "simulated", "seed": run.seed, **found.as_dict(), "files": [str(f) for f in files]}
+        )
         return
     rows = [
         ("launch order", "identity", found.baseline),

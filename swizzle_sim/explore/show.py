@@ -37,6 +37,10 @@ HIDDEN: dict[str, Any] = {"aria-hidden": "true"}  # from screen readers: the tex
 def verdict(result: Result) -> list[Any]:
     """Verdict, or what is wrong with the input."""
     tone, head, lines = verdict_words(result)
+    if result.baseline is not None and result.score is not None:  # the score first: that it is a bijection is usual
+        lines = [f"{head}; {lines[0]}", *lines[1:]]
+        gain, _ = _points(result.baseline.l2_hit_rate, result.score.l2_hit_rate)
+        head = f"L2 hit rate {percent(result.baseline.l2_hit_rate)} to {percent(result.score.l2_hit_rate)}: {gain}"
     first = html.P([html.Span(MARKS[tone], className="mark", **HIDDEN), head], className="headline")
     if result.problem is not None:
         body: list[Any] = [html.Pre(line, className="message") for line in lines]

@@ -1,4 +1,4 @@
-"""``swizzle-sim calibrate``: constants of the GPU of this machine, measured, as its description.
+"""``swizzle-sim lab calibrate``: constants of the GPU of this machine, measured, as its description.
 
     calibrate.cpp -- nvcc or hipcc --> program -- runs --> CSV lines -- `facts` --> the GPU's TOML, status measured
 
@@ -198,7 +198,7 @@ def description(gpu_text: str, name: str, measured: Iterable[Measured], gpu: Gpu
         key = section + line.partition("=")[0].strip()
         one, fact = by_key.get(key), gpu.facts.get(key)
         if one and fact and fact.status != "documented":
-            how = f"{one.how}; swizzle-sim calibrate on {name}; {fact.value} before ({fact.status})"
+            how = f"{one.how}; swizzle-sim lab calibrate on {name}; {fact.value} before ({fact.status})"
             value = json.dumps(float(one.value) if isinstance(fact.value, float) else one.value)
             name_of = line.partition("=")[0].strip()
             out.append(f'{name_of} = {{ value = {value}, status = "measured", source = {json.dumps(how)} }}')

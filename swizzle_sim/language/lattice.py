@@ -174,6 +174,8 @@ def named(domain: str) -> bool:
 
 def claim(status: str, domain: str, tested: int, largest: int, covers: str = "", of: str = "") -> str:
     """What is known of a candidate, for people: the word, the domain and the launches, and on what it rests."""
+    if domain == NOWHERE:
+        return "nowhere right"
     where = f"where {domain}" if named(domain) and not domain.startswith(EVERY_GRID) else domain
     if of:
         where = (

@@ -170,7 +170,13 @@ def _placed(here: int, sharers: int) -> str:
     """How many sharers the hardware's round robin puts on the same XCD."""
     if sharers == 1:
         return f"In launch order it runs on {'the same' if here else 'another'} XCD."
-    many = "none of them runs" if not here else "all of them run" if here == sharers else f"{here:,} of them run"
+    many = (
+        "none of them runs"
+        if not here
+        else "all of them run"
+        if here == sharers
+        else f"{here:,} of them run{'s' * (here == 1)}"
+    )
     return f"In launch order {many} on its XCD."
 
 

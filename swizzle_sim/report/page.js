@@ -39,6 +39,14 @@ for (const head of document.querySelectorAll(".wide th")) {
   head.append(button);
 }
 
+// The attempts, the best first or as they were made.
+for (const button of document.querySelectorAll("#sort-attempts button")) {
+  const key = (one) => Number(one.dataset[button.dataset.key]);
+  const all = document.getElementById("listed");
+  button.addEventListener("click", () => all.append(...[...all.children].sort((a, b) => key(a) - key(b))));
+  button.parentNode.hidden = false;
+}
+
 // The slider through dispatch time. Without this script the page shows the whole maps.
 const schedule = JSON.parse(document.getElementById("schedule").textContent);
 const slider = document.getElementById("turn");

@@ -124,16 +124,16 @@ def stored_lines(folder: Path) -> list[str]:
 
 
 def stability_lines(found: Mapping[str, Any]) -> list[str]:
-    """One line for the finalists whose ranking may change, one for those whose ranking is stable, one for the draws."""
+    """One line for the ties with the best, one for the orders that it always beats, one for the guesses."""
     pairs, best, of = found["pairs"], _name(found["pairs"][0]["better"]), OBJECTIVES[found["of"]]
     unit = "points" if of.largest else "%"
     near = [_gap(pair, unit) for pair in pairs if not pair["apart"]]
     ahead = [_gap(pair, unit) for pair in pairs if pair["apart"]]
     said = of.spoken[0].upper() + of.spoken[1:]
-    lines = [f"{best} is not distinguishable within model uncertainty from: {', '.join(near)}"] if near else []
-    lines += [f"{best} is ahead in every draw of: {', '.join(ahead)}"] if ahead else []
-    constants = ", ".join(found["constants"]) or f"no constant: the {of.spoken} depends on none that is uncertain"
-    return [*lines, f"  ({said}; {found['draws']} draws of {constants})"]
+    lines = [f"{best} ties with: {', '.join(near)}"] if near else []
+    lines += [f"{best} always beats: {', '.join(ahead)}"] if ahead else []
+    of_what = f"{len(found['constants'])} uncertain constants; --json names them"
+    return [*lines, f"  ({said}, under {found['draws']} other guesses of {of_what})"]
 
 
 def _name(name: str) -> str:

@@ -51,9 +51,8 @@ def until(page, expression, arg=None, *, timeout_s=120):
 
 
 def says(page, words):
-    """Wait until the verdict's headline begins so."""
-    headline = "document.querySelector('#verdict-box .headline')?.textContent.slice(1)"
-    until(page, f"words => ({headline} ?? '').startsWith(words)", words)
+    """Wait until the verdict says so."""
+    until(page, "words => (document.querySelector('#verdict-box')?.textContent ?? '').includes(words)", words)
 
 
 def addressed(page, swizzle, *, timeout_s=120):

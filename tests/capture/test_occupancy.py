@@ -32,6 +32,7 @@ from swizzle_sim.nvidia import sass
 from swizzle_sim.workload.kernels import kernel
 from swizzle_sim.workload.launch import Array, Launch
 from tests.capture.same_trace import needs_triton
+from tests.in_process import runner
 from xcd_model import Resources, gpu
 from xcd_model.errors import CompileError
 
@@ -258,20 +259,15 @@ def test_loads_are_counted_in_the_main_loop():
     assert (in_flight(LOOP, LOOP, 3), in_flight(LOOP, PIPELINED, 3), in_flight("", "", 2)) == (2, 6, 1)
 
 
-def test_the_command_prints_and_falls_back(monkeypatch, capsys):
-    from swizzle_sim.capture import process
-    from swizzle_sim.cli.capture import occupancy as command
-
+def test_show_falls_back_to_what_the_kernel_declares(monkeypatch, capsys, tmp_path):
     def missing():
         raise CompileError("Triton is not installed")
 
-    monkeypatch.setattr(process, "triton_version", missing)
-    command("gemm", ["BLOCK_M=128", "BLOCK_N=128"], "mi300x", json=True)
-    document = json.loads(capsys.readouterr().out)
-    assert document["compiled"] is None and "not installed" in document["not_compiled"]
+    monkeypatch.setattr(occupancy, "triton_version", missing)
+    words = ("show", "gemm", "M=1024", "N=1024", "K=256", "BLOCK_M=128", "BLOCK_N=128")
+    document = runner(monkeypatch, capsys, tmp_path)(*words, "--json").json
+    assert document["compiled"] is None and document["resources"]["vgprs"] > 0
     assert document["workgroups_per_cu"] == 2 and document["limited_by"] == ["VGPRs", "LDS"]
-    command("gemm", ["BLOCK_M=128", "BLOCK_N=128"], "mi300x")
-    assert "Resources are as the kernel declares" in capsys.readouterr().out
 
 
 @needs_triton

@@ -20,7 +20,7 @@ SMALLER = [  # (pattern, what takes its place), in this order
     (r"--lengths \d+", "--lengths 2"),
     (r"--evaluations \d+", "--evaluations 5"),
     (r"--proposer search(?!.*--evaluations)", "--proposer search --evaluations 5"),
-    (r"(?<=^swizzle-sim )ceiling (.*)", r"ceiling \1 --evaluations 4 --formulas 4"),
+    (r"--proposer ceiling(?!.*--evaluations)", "--proposer ceiling --evaluations 4"),
     (r"(?<=^swizzle-sim )(sweep|what-if) (.*)", r"\1 \2 --backend serial"),
     (r" --open\b", ""),
 ]
@@ -28,21 +28,19 @@ SMALLER = [  # (pattern, what takes its place), in this order
 PARSED = {  # pattern -> why it is only parsed, and what runs it instead
     r"--model|--replay runs/\S+-llm-": "needs a key or a recorded run of a model: tests/agent",
     r"optimize --resume runs": "needs a run of a model: tests/agent",
-    r"study progression": "needs runs of a model: tests/agent",
+    r"lab study progression": "needs runs of a model: tests/agent",
     r"--scheduler": "needs a Dask cluster: tests/search",
-    r"swizzle-sim (import|agreement)": "replays what an H200 measured, at its size: tests/hardware",
-    r"swizzle-sim calibrate": "needs the GPU, or rows of the checkout: tests/hardware",
-    r"swizzle-sim confirm|confirm\.py": "needs the GPU: tests/hardware runs the flow on a stand-in",
-    r"swizzle-sim (capture|rewrite|bundle|occupancy)": "needs Triton and seconds: tests/capture, rewrite, hardware",
+    r"swizzle-sim import": "replays what an H200 measured, at its size: tests/hardware",
+    r"swizzle-sim lab calibrate": "needs the GPU, or rows of the checkout: tests/hardware",
+    r"confirm\.py": "needs the GPU: tests/hardware runs the flow on a stand-in",
+    r"swizzle-sim (capture|rewrite|bundle)": "needs Triton and seconds: tests/capture, rewrite, hardware",
     r"my_kernel\.py|calls\.json|my\.trace\.npz": "needs Triton and seconds: tests/capture",
-    r"swizzle-sim hit-rates": "needs Triton and seconds: tests/testing",
     r"--tune tiles": "compiles many kernels: tests/search",
-    r"swizzle-sim suite": "minutes: tests/unit/test_suite.py runs the parts",
     r"\bbias_add\b": "needs a package of one's own: tests/docs/test_suite_kernel.py",
     r"captured\.trace\.npz": "needs Triton and seconds: tests/capture",
     r"check (gemm\.py|src/)": "needs a kernel of one's own: tests/testing",
     r"swizzle-sim explore": "a server: tests/explore",
-    r"swizzle-sim kernels": "traces every kernel once: tests/cli",
+    r"swizzle-sim kernels": "traces every kernel once, or takes minutes: tests/cli, tests/unit/test_suite.py",
 }
 STATUS = {"swizzle-sim check mine.txt --grid 1000 --xcds 7": 1}  # shown because it is no bijection
 

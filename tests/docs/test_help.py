@@ -13,26 +13,50 @@ from typer.testing import CliRunner
 from swizzle_sim.base.release import commit, install_hint, version
 from swizzle_sim.cli.app import app
 from swizzle_sim.cli.arguments import known_families, known_gpus
-from swizzle_sim.cli.help import EXAMPLES, OTHERS, TASKS, task_of
+from swizzle_sim.cli.help import EXAMPLES, GONE, LAB, MOVED, OTHERS, TASKS, task_of
 from swizzle_sim.language import Swizzle, family
 from tests.cli.conftest import COMMAND
 from xcd_model import gpu
 
-COMMANDS = get_command(app).commands
+VISIBLE = get_command(app).commands
+COMMANDS = {name: one for name, one in {**VISIBLE, **VISIBLE["lab"].commands}.items() if name != "lab"}
 
 
 def test_every_command_has_a_task_and_an_example():
-    assert OTHERS not in map(task_of, COMMANDS), "name the new command in swizzle_sim.cli.help.TASKS"
+    assert OTHERS not in map(task_of, VISIBLE), "name the new command in swizzle_sim.cli.help.TASKS"
     assert set(EXAMPLES) == set(COMMANDS), "and show how it is typed in EXAMPLES"
     for name, examples in EXAMPLES.items():
-        assert all(command.startswith(f"swizzle-sim {name}") for command, _ in examples)
+        assert all(command.startswith(f"swizzle-sim {' '.join(as_typed(name))}") for command, _ in examples)
+
+
+def test_there_are_few_commands_and_the_everyday_ones_come_first():
+    assert len(VISIBLE) <= 22 and list(VISIBLE)[: len(TASKS["Every day"])] == [
+        *("score", "check", "optimize", "rewrite", "bundle", "import", "report", "explore", "runs")
+    ]
+
+
+def as_typed(name):
+    return ["lab", name] if name in LAB else [name]
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_an_earlier_name_still_works_and_says_the_new_one(name):
+    done = CliRunner().invoke(app, [name, "--help"])
+    assert done.exit_code == 0 and f"{name} is now: swizzle-sim {MOVED[name]}\n" in done.stderr
+    assert f"swizzle-sim {' '.join(word for word in MOVED[name].split() if word[0] != '-')}".split()[-2] in done.stdout
+
+
+@pytest.mark.parametrize("name", GONE)
+def test_an_earlier_name_with_nothing_behind_it_says_what_to_do(name):
+    assert GONE[name] in str(CliRunner().invoke(app, [name, "x"]).exception)
 
 
 def test_help_shows_tasks_and_whole_examples():
     shown = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "100"}).output
     assert [task for task in TASKS if f" {task}:\n" in shown] == list(TASKS)
+    assert all(f"   {name} " in shown for name in VISIBLE)
     for name in COMMANDS:
-        shown = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "60"}).output
+        shown = CliRunner().invoke(app, [*as_typed(name), "--help"], env={"COLUMNS": "60"}).output
         for command, _ in EXAMPLES[name]:
             assert command in shown
 
@@ -40,10 +64,11 @@ def test_help_shows_tasks_and_whole_examples():
 @pytest.mark.parametrize("name", ["", *COMMANDS])
 def test_help_fits_a_screen_and_names_every_option(name):
     for width in ("80", "140"):
-        shown = CliRunner().invoke(app, [name, "--help"] if name else ["--help"], env={"COLUMNS": width}).output
+        words = [*(as_typed(name) if name else ()), "--help"]
+        shown = CliRunner().invoke(app, words, env={"COLUMNS": width}).output
         lines = shown.partition(" Examples:")[0].splitlines()
         assert len(shown.splitlines()) <= 50 and max(map(len, lines)) <= int(width)
-        for one in COMMANDS[name].params if name else ():
+        for one in [one for one in COMMANDS[name].params if not getattr(one, "hidden", False)] if name else ():
             assert (one.metavar or one.name.upper() if one.param_type_name == "argument" else one.opts[0]) in shown
 
 
@@ -51,7 +76,25 @@ def test_options_of_a_proposer_stand_together():
     shown = CliRunner().invoke(app, ["optimize", "--help-all"], env={"COLUMNS": "120"}).output
     common, search, llm = re.split(r"Options of --proposer (?:llm|search)", shown)
     assert "--gpu" in common and "--max-dollars" not in common and "--sampler" not in common
-    assert "--max-dollars" in llm and "--sampler" in search
+    assert "--max-dollars" in llm and "--sampler" in search and "--reply-tokens" not in llm
+
+
+def test_ten_options_of_optimize_come_first():
+    shown = [one for one in COMMANDS["optimize"].params if one.param_type_name == "option" and not one.hidden]
+    assert len([one for one in shown if not one.rich_help_panel]) == 10
+
+
+def test_details_of_the_models_come_from_a_file_and_what_is_typed_counts(tmp_path):
+    file = tmp_path / "llm.toml"
+    file.write_text('model = ["openai/a"]\niterations = 3\nstream = true\n')
+    context = COMMANDS["optimize"].make_context("optimize", ["gemm", "--iterations", "4", "--llm", str(file)])
+    assert {name: context.params[name] for name in ("model", "iterations", "stream", "tries")} == {
+        **{"model": ["openai/a"], "iterations": 4, "stream": True, "tries": None}
+    }
+    for text, says in (("iteration = 3", "iterations"), ("iterations = 'x'", "--iterations"), ("= 3", "Invalid")):
+        file.write_text(text)
+        done = CliRunner().invoke(app, ["optimize", "gemm", "--llm", str(file)])
+        assert says in str(done.exception), done.exception
 
 
 def test_no_help_text_is_taken_for_markup():

@@ -16,7 +16,7 @@ COMMANDS = {
     "check": ["check", "row", "--grid", "8x8"],
     "score": ["score", "gemm", *SMALL, "--swizzle", "row"],
     "optimize --proposer search": ["optimize", "gemm", *SMALL, "--proposer", "search", "--evaluations", "2"],
-    "ceiling": ["ceiling", "gemm", *SMALL, "--evaluations", "2", "--formulas", "2"],
+    "optimize --proposer ceiling": ["optimize", "gemm", *SMALL, "--proposer", "ceiling", "--evaluations", "2"],
     "sweep": ["sweep", "gemm", "K=128", "--over", "M,N", "--values", "512", "--swizzle", "row", "--backend", "serial"],
     "what-if": ["what-if", "gemm", *SMALL, "--set", "xcds=4", "--swizzle", "row", "--capacity", "--backend", "serial"],
     "runs": ["runs"],

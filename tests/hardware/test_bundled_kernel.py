@@ -1,4 +1,4 @@
-"""Is a user's kernel that of its file: for a check in a bundle, and where `agreement` has only the bundle?"""
+"""Is a user's kernel that of its file: for a check in a bundle, and where `import` has only the bundle?"""
 
 import dataclasses
 import json

@@ -1,4 +1,4 @@
-"""``occupancy`` and ``rewrite`` as typed, on a user's file and on bad input."""
+"""``show`` and ``rewrite`` as typed, on a user's file and on bad input."""
 
 import json
 from pathlib import Path

@@ -31,12 +31,9 @@ def test_signs_decide_who_is_ahead():
     pairs = [pair("b", -0.002, 0.02), pair("c", 0.0, 0.0), pair("d", 0.0, 0.02), ahead]
     found = {"draws": 8, "constants": ["l2.ways"], "of": "l2_hit_rate", "pairs": pairs}
     close, far, drawn = stability_lines(found)
-    assert close == (
-        "a is not distinguishable within model uncertainty from: b (-0.20 to +2.00 points), c (equal), "
-        "d (+0.00 to +2.00 points)"
-    )
-    assert far == "a is ahead in every draw of: e (+3.00 to +7.00 points)"
-    assert "8 draws of l2.ways" in drawn
+    assert close == ("a ties with: b (-0.20 to +2.00 points), c (equal), d (+0.00 to +2.00 points)")
+    assert far == "a always beats: e (+3.00 to +7.00 points)"
+    assert "8 other guesses of 1 uncertain constants" in drawn
     assert len(stability_lines({**found, "pairs": [ahead]})) == 2
 
 

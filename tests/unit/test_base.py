@@ -142,8 +142,8 @@ def stored(tmp_path):
 
 def test_nothing_stored(stored):
     go_on_with(stored, "history.sqlite")
-    assert how(["suite", "gemm", "--out", str(stored)]) == (
-        f"start again with: swizzle-sim suite gemm --out '{stored}'"
+    assert how(["sweep", "gemm", "--out", str(stored)]) == (
+        f"start again with: swizzle-sim sweep gemm --out '{stored}'"
     )  # the folder alone is no run
     go_on_with(None, "history.sqlite")
     assert how(["score", "gemm"]) == "start again with: swizzle-sim score gemm"
@@ -153,21 +153,21 @@ def test_nothing_stored(stored):
 def test_stored(stored, out):
     go_on_with(stored, "history.sqlite")
     (stored / "history.sqlite").touch()
-    words = ["suite", *(word.format(stored) for word in out), "gemm", "--json"]
-    assert how(words) == f"go on with: swizzle-sim suite gemm --json --resume '{stored}'"
+    words = ["sweep", *(word.format(stored) for word in out), "gemm", "--json"]
+    assert how(words) == f"go on with: swizzle-sim sweep gemm --json --resume '{stored}'"
 
 
 @pytest.mark.parametrize("again", (["--resume", "{}"], ["--resume={}"]))
 def test_resumed(stored, again):
     go_on_with(stored, "history.sqlite")
     (stored / "history.sqlite").touch()
-    assert how(["suite", *(word.format(stored) for word in again)]).count("--resume") == 1
+    assert how(["sweep", *(word.format(stored) for word in again)]).count("--resume") == 1
 
 
 @pytest.mark.parametrize(
     ("words", "runs", "file"),
     [
-        (("suite", "softmax"), "swizzle_sim.search.suite.score_suite", "sweep.sqlite"),
+        (("kernels", "softmax", "--scored"), "swizzle_sim.search.suite.score_suite", "sweep.sqlite"),
         (("sweep", "gemm", "--over", "K", "--values", "64,128"), "swizzle_sim.cli.sweeping.run_points", "sweep.sqlite"),
     ],
 )

@@ -197,7 +197,7 @@ def test_a_run_without_attempts_gives_a_clear_page(start):
     history = start()
     text = write_report(history).read_text(encoding="utf-8")
     assert "No attempt is stored" in text
-    assert "it was killed" in text
+    assert "This run is stopped" in text
     assert {path.name for path in history.folder.iterdir()} == {"history.sqlite", "report.html"}
 
 
@@ -282,8 +282,8 @@ def test_an_unstable_ranking_is_said(start, scorer):
     stored = {"draws": 8, "constants": ["l2.ways"], "of": "l2_hit_rate", "pairs": pairs}
     (history.folder / "uncertainty.json").write_text(json.dumps(stored))
     text = write_report(history).read_text(encoding="utf-8")
-    said = "&lt;b&gt;one is not distinguishable within model uncertainty from: two (-0.10 to +0.20 points)"
-    assert said in text and "is ahead in every draw of: three (+1.00 points)" in text
+    said = "&lt;b&gt;one ties with: two (-0.10 to +0.20 points)"
+    assert said in text and "always beats: three (+1.00 points)" in text
     (history.folder / "uncertainty.json").write_text("[")
     assert "distinguishable" not in write_report(history).read_text(encoding="utf-8")
 

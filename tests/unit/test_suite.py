@@ -1,7 +1,5 @@
 """Does a run over the suite find what is there, keep it, go on with it, and say it alike in every form?"""
 
-import csv
-import io
 import json
 
 import numpy as np
@@ -11,7 +9,7 @@ from swizzle_sim.base import disk_cache
 from swizzle_sim.language import Swizzle
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.candidates import family_specs, shortlist
-from swizzle_sim.search.suite import PAPER, facts_of, score_suite, suite_csv, suite_markdown
+from swizzle_sim.search.suite import PAPER, facts_of, score_suite, suite_markdown
 from swizzle_sim.search.suite import facts as facts_module
 from swizzle_sim.search.suite.run import FEWEST, Result, most_candidates, score_kernel
 from swizzle_sim.workload.kernels import kernel, kernel_names
@@ -146,12 +144,8 @@ def test_a_run_is_never_overwritten_nor_mixed(tmp_path):
 
 
 def test_all_forms_say_the_same(found):
-    rows = list(csv.DictReader(io.StringIO(suite_csv(found))))
     text = suite_markdown(found)
-    for row, result in zip(rows, found.results, strict=True):
-        assert float(row["best_l2_hit_rate"]) == result.best.l2_hit_rate
-        assert row["sizes"].split()[0] == "=".join(map(str, next(iter(result.problem.items()))))
-        assert row["kind"] == "simulated"
+    for result in found.results:
         line = next(line for line in text.splitlines() if line.startswith(f"| {result.kernel} |"))
         assert f"| {100 * result.best.l2_hit_rate:.2f} | {100 * result.best.bound_l2_hit_rate:.2f} |" in line
         assert Result.from_dict(json.loads(json.dumps(result.as_dict()))) == result
@@ -159,11 +153,10 @@ def test_all_forms_say_the_same(found):
 
 
 def test_the_command(typed, tmp_path):  # noqa: F811
-    words = ("suite", "spmv", "smith_waterman", "--effort", "0", "--out", "run")
-    answer = typed(*words, "--csv", "s.csv", "--markdown", "s.md")
+    words = ("kernels", "spmv", "smith_waterman", "--scored", "--effort", "0", "--out", "run")
+    answer = typed(*words)
     assert answer.code == 0, answer.err
     assert "spmv" in answer.out and "smith_waterman" in answer.out and "tried" in answer.out
-    assert (tmp_path / "s.csv").read_text().startswith("kernel,") and "| spmv |" in (tmp_path / "s.md").read_text()
     document = typed(*words[:-2], "--resume", "run", "--json").json
     assert [one["kernel"] for one in document["kernels"]] == ["spmv", "smith_waterman"]
     assert document["kind"] == "simulated"
@@ -174,21 +167,20 @@ def test_the_command(typed, tmp_path):  # noqa: F811
     ("words", "says"),
     [
         (("spmvv",), "spmv"),
-        (("--paper", "gemm"), "names its kernels itself"),
-        (("softmax", "--csv", "nowhere/s.csv"), "there is no folder"),
-        (("softmax", "--out", "a", "--resume", "b"), "give one of them"),
-        (("softmax", "--resume", "nowhere"), "no run to go on with"),
+        (("softmax", "--out", "a"), "add --scored"),
+        (("softmax", "--scored", "--out", "a", "--resume", "b"), "give one of them"),
+        (("softmax", "--scored", "--resume", "nowhere"), "no run to go on with"),
     ],
 )
 def test_misuse_is_said_at_once(typed, words, says):  # noqa: F811
-    answer = typed("suite", *words)
+    answer = typed("kernels", *words)
     assert answer.code == 2 and says in answer.err and answer.out == ""
 
 
 def test_a_kernel_that_fits_no_cu_is_said_at_once(typed, monkeypatch):  # noqa: F811
     """As declared; where Triton compiles it for the GPU, it is the compiler's resources that count."""
     monkeypatch.setattr("swizzle_sim.capture.occupancy.compiled_for", lambda kernel, gpu: kernel)
-    answer = typed("suite", "spmv", "layer_norm", "--gpu", "h200")
+    answer = typed("kernels", "spmv", "layer_norm", "--scored", "--gpu", "h200")
     assert answer.code == 2 and "layer_norm: no workgroup fits" in answer.err and answer.out == ""
 
 

@@ -9,7 +9,7 @@ from typer import Context
 from typer.main import get_command
 
 from swizzle_sim.cli.app import app
-from swizzle_sim.cli.help import EXAMPLES, FIRST, TASKS, in_short
+from swizzle_sim.cli.help import EXAMPLES, FIRST, LAB, TASKS, in_short
 
 
 def with_bars(cell: str) -> str:
@@ -38,24 +38,31 @@ families and run folders.
 def commands_markdown() -> str:
     """Text of ``docs/cli.md``."""
     group: Any = get_command(app)
-    shown = {name: command for name, command in group.commands.items() if not command.hidden}
+    shown = group.commands | group.commands["lab"].commands
     parts = [INTRO, _block(FIRST), "| task | commands |\n| --- | --- |\n" + _index(shown)]
     for task, names in TASKS.items():
         parts.append(f"## {task}\n")
-        parts += [_command(name, shown[name]) for name in names if name in shown]
+        parts += [_command(name, shown[name]) for name in names if name in shown and name != "lab"]
+    parts += [_command(name, shown[name]) for name in LAB]
     return "\n".join(parts)
 
 
 def _index(shown: dict[str, Any]) -> str:
     lines = []
     for task, names in TASKS.items():
-        links = "<br>".join(f"[`{name}`](#{name}): {in_short(shown[name])}" for name in names if name in shown)
+        every = (*names, *LAB) if "lab" in names else names
+        listed = [name for name in every if name in shown and name != "lab"]
+        links = "<br>".join(f"[`{_typed(name)}`](#{name}): {in_short(shown[name])}" for name in listed)
         lines.append(f"| {task} | {links} |\n")
     return "".join(lines)
 
 
+def _typed(name: str) -> str:
+    return f"lab {name}" if name in LAB else name
+
+
 def _command(name: str, command: Any) -> str:
-    usage = " ".join(["swizzle-sim", name, *command.collect_usage_pieces(Context(command))])
+    usage = " ".join(["swizzle-sim", _typed(name), *command.collect_usage_pieces(Context(command))])
     parts = [f"### {name}\n", " ".join(command.help.split()) + "\n", f"```text\n{usage}\n```\n"]
     rows = [_row(param) for param in command.params if not param.hidden]
     rows.sort(key=lambda row: row[0])  # arguments, options of all, then those of one proposer

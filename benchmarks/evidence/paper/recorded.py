@@ -1,4 +1,4 @@
-"""Recorded runs of models: what `swizzle-sim study` left in its folder. Nothing is asked of a model here."""
+"""Recorded runs of models: what `swizzle-sim lab study` left in its folder. Nothing is asked of a model here."""
 
 from __future__ import annotations
 

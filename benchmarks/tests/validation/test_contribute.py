@@ -41,7 +41,7 @@ def written(path, *rows):
 
 @pytest.mark.parametrize("kernel", ["gemm", "attention"])
 def test_rows_of_an_agreement_are_those_of_the_table(tmp_path, kernel):
-    """The table holds what `swizzle-sim agreement` writes of the H200 results that the tests keep."""
+    """The table holds what `swizzle-sim import` writes of the H200 results that the tests keep."""
     path = tmp_path / "agreement.csv"
     path.write_text(csv_of(agreed(kernel)))
     with (DATA / "contributed.csv").open(newline="") as file:

@@ -1,4 +1,4 @@
-// Constants of a GPU by loads, stores and clocks alone: what `swizzle-sim calibrate` compiles (nvcc, hipcc) and runs.
+// Constants of a GPU by loads, stores and clocks alone: what `swizzle-sim lab calibrate` compiles (nvcc, hipcc) and runs.
 //
 // Prints CSV lines: what, two parameters, value, unit. Latency is by one thread that follows pointers in a random ring
 // (Wong et al., ISPASS 2010), timed from the host; lines that a cache keeps at a stride, by rings of that stride.

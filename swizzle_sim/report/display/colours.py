@@ -16,8 +16,8 @@ AFTER = "#0072b2"
 BOUND = "#b3460b"
 AWAY = "#c3c9d1"  # of tiles that are not looked at
 
-# One for each XCD of today's parts; the black of the original is softened so that numbers on it are read.
-XCDS = ("#3b3b3b", "#e69f00", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#cc79a7")
+# One for each XCD of today's parts; grey takes the place of black, which a dark page would swallow.
+XCDS = ("#7d7d7d", "#e69f00", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#cc79a7")
 
 PALER = 0.45  # share of white that XCDs 8 to 15 get, and of black XCDs 16 to 23
 

@@ -1,7 +1,7 @@
 """The suite as a whole: facts of each kernel, and launch order, best family and bound of every kernel in one table."""
 
 from swizzle_sim.search.suite.facts import Facts, facts_of
-from swizzle_sim.search.suite.run import PAPER, Result, Suite, score_suite, suite_csv, suite_markdown
+from swizzle_sim.search.suite.run import PAPER, Result, Suite, score_suite, suite_markdown
 
 __all__ = [
     "PAPER",
@@ -10,6 +10,5 @@ __all__ = [
     "Suite",
     "facts_of",
     "score_suite",
-    "suite_csv",
     "suite_markdown",
 ]

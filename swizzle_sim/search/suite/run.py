@@ -5,8 +5,6 @@ Their table has the same rows for the terminal, CSV and Markdown.
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -239,26 +237,3 @@ def suite_markdown(suite: Suite) -> str:
 
 def _markdown_row(row: Sequence[str]) -> str:
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
-
-
-def suite_csv(suite: Suite) -> str:
-    """CSV with a header; rates are 0 to 1."""
-    stream = io.StringIO()
-    rows = [_csv_row(suite, found) for found in suite.results]
-    writer = csv.DictWriter(stream, list(rows[0]) if rows else [], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return stream.getvalue()
-
-
-def _csv_row(suite: Suite, found: Result) -> dict[str, Any]:
-    sizes = " ".join(f"{name}={value}" for name, value in found.problem.items())
-    row: dict[str, Any] = {"kernel": found.kernel, "sizes": sizes, "grid": found.grid}
-    row |= {"gpu": suite.gpu, "kind": "simulated", "replay": suite.replay}
-    base, best = found.baseline, found.best
-    row |= {"baseline_l2_hit_rate": base.l2_hit_rate, "best_family": found.best_name, "best_domain": found.best_domain}
-    row |= {"best_l2_hit_rate": best.l2_hit_rate, "bound_l2_hit_rate": best.bound_l2_hit_rate}
-    row |= {"baseline_time_us": base.time_us, "best_time_us": best.time_us, "speedup": best.speedup}
-    row |= {"baseline_hbm_bytes": base.hbm_bytes, "best_hbm_bytes": best.hbm_bytes}
-    row |= {"launches": found.launches, "launch": best.launch, "steady": best.steady}
-    return row | {"tried": found.tried, "known": found.known, "seconds": found.seconds}
