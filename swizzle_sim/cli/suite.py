@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from swizzle_sim.base.interruption import go_on_with
 from swizzle_sim.base.progress import Progress
@@ -55,7 +55,7 @@ def score_kernels(names: Sequence[str], device: Gpu, how: Scoring, json: bool) -
     folder = given or next_folder(Path(RUNS), f"kernels-{device.name}")
     go_on_with(folder, FILE)
     with Progress("kernels", "candidates") as progress:
-        options = {"replay": how.replay, "effort": how.effort, "resume": how.resume is not None}
+        options: dict[str, Any] = {"replay": how.replay, "effort": how.effort, "resume": how.resume is not None}
         found = score_suite(chosen, device, folder, on_kernel=_counted(progress, len(chosen)), **options)
     if json:
         about = {"gpu": found.gpu, "replay": found.replay, "kind": "simulated", "run": str(found.folder)}

@@ -170,13 +170,8 @@ def _placed(here: int, sharers: int) -> str:
     """How many sharers the hardware's round robin puts on the same XCD."""
     if sharers == 1:
         return f"In launch order it runs on {'the same' if here else 'another'} XCD."
-    many = (
-        "none of them runs"
-        if not here
-        else "all of them run"
-        if here == sharers
-        else f"{here:,} of them run{'s' * (here == 1)}"
-    )
+    count = f"{here:,} of them run{'s' * (here == 1)}" if here else "none of them runs"
+    many = "all of them run" if here == sharers else count
     return f"In launch order {many} on its XCD."
 
 
