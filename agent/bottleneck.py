@@ -5,35 +5,38 @@
                          + drift: what the timed replay adds, whose workgroups are not in step
 
 Each share is of all misses that the scored replay counted, so the rows of a table add up to it; what is negative says
-that the estimate is too high.
+that the estimate is too high. Where conflicts and drift cancel, their sum is one kind. Times are told where they rank
+orders of the GPU, and else how busy each resource is.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-from swizzle_sim.language.grid import Grid
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.advice import limit_of
 from swizzle_sim.search.bench import lockstep_like
 from swizzle_sim.search.judge import left_of
+from swizzle_sim.search.ranking import times_rank
 from xcd_model import Traffic
 from xcd_model.replay import traffic as columns
 
 from .reuse import KINDS, Reuse, reuse_of
 
-CONFLICTS, DRIFT = "conflicts", "drift"
+CONFLICTS, DRIFT, EITHER = "conflicts", "drift", "conflicts or drift"
 UNEXPLAINED = {
     CONFLICTS: "unexplained by the above: most likely lines of one set that push each other out, as strides do",
     DRIFT: "timed replay against lockstep: workgroups out of step find a line gone; where negative, they find more",
+    EITHER: "unexplained by the above: lines of one set that push each other out, or workgroups out of step",
 }
 WORTH_NAMING = 0.5  # percent of all misses, below which neither a tensor nor a kind of miss is named
-EVEN_XCDS = 0.5  # points between XCDs up to which their hit rates are one
+EVEN_XCDS = 5.0  # points between XCDs up to which their hit rates are one
 COPIES = 1.05  # XCDs that touch a line, from which a tensor is named
-IDLE = 5.0  # percent of the CUs' time without work, from which it is told
+TELLING = 1.05  # makespan over ideal from which it is told
 
 
 def bottleneck_of(scorer: Scorer, order: np.ndarray, score: Score, *, hardware: bool = True) -> dict[str, Any]:
@@ -47,9 +50,11 @@ def bottleneck_of(scorer: Scorer, order: np.ndarray, score: Score, *, hardware: 
     report: dict[str, Any] = {
         "l2_hit_rate_pct": _pct(score.l2_hit_rate),
         **points_left(scorer, score),
-        "time_us": round(score.time_us, 1),
-        "speedup": round(score.speedup, 3),
     }
+    if score.balance is not None and score.balance.over_ideal >= TELLING:
+        report["makespan_over_ideal"] = round(score.balance.over_ideal, 2)
+    if times_rank(scorer.gpu.name, scorer.replay):
+        report |= {"time_us": round(score.time_us, 1), "speedup": round(score.speedup, 3)}
     misses = _misses(traffic)
     everything = max(1.0, sum(misses.values()))
     if not hardware:
@@ -67,15 +72,15 @@ def bottleneck_of(scorer: Scorer, order: np.ndarray, score: Score, *, hardware: 
         },
         **({"xcds_that_touch_a_line": copies} if copies else {}),
         "limit": limit_of(scorer, score) if scorer.replay == "timed" else f"most of the time: {score.limiter}",
-        "busy_us": {name: round(us, 1) for name, us in score.busy_us.items()},
+        "busy_pct": {name: round(100 * us / score.time_us) for name, us in score.busy_us.items()},
     }
     return report | _spread(score)
 
 
-def legend(grid: Grid) -> dict[str, str]:
-    """What the kinds of misses mean that a report on a grid may name."""
-    kinds = {name: text for name, text in KINDS.items() if grid.shape is not None or "along" not in name}
-    return {**kinds, **UNEXPLAINED}
+def legend(reports: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """What the kinds of misses mean that some reports name."""
+    named = {kind for report in reports for of_tensor in report.get("misses_pct", {}).values() for kind in of_tensor}
+    return {name: text for name, text in {**KINDS, **UNEXPLAINED}.items() if name in named}
 
 
 def points_left(scorer: Scorer, score: Score) -> dict[str, float]:
@@ -114,17 +119,16 @@ def _causes(estimate: dict[str, float] | None, lockstep: float, misses: float) -
     """Misses of one tensor by kind; what full associativity and lockstep leave unexplained has names of its own."""
     if estimate is None:  # code is fetched under any order; of a warm launch nothing is estimated
         return {"all kinds": misses}
-    return {**estimate, CONFLICTS: lockstep - sum(estimate.values()), DRIFT: misses - lockstep}
+    conflicts, drift = lockstep - sum(estimate.values()), misses - lockstep
+    return {**estimate, **({EITHER: conflicts + drift} if conflicts * drift < 0 else {CONFLICTS: conflicts, DRIFT: drift})}
 
 
 def _spread(score: Score) -> dict[str, Any]:
-    """What differs between XCDs: hit rates, and when the work ends."""
+    """Hit rates that differ between XCDs, and that of the Infinity Cache."""
     found: dict[str, Any] = {}
     rates = [_pct(rate) for rate in score.per_xcd_l2_hit_rate if not np.isnan(rate)]
     if rates and max(rates) - min(rates) > EVEN_XCDS:
         found["l2_hit_rate_pct_by_xcd"] = rates
-    if score.balance is not None and (idle := 100 - 100 / score.balance.over_ideal) >= IDLE:
-        found["cus_idle_pct"] = round(idle)
     if not np.isnan(score.mall_hit_rate):
         found["infinity_cache_hit_rate_pct"] = _pct(score.mall_hit_rate)
     return found

@@ -10,9 +10,10 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +21,20 @@ from swizzle_sim.pricing.scores import Score
 from swizzle_sim.search.bench import Bench, MemoScorer, scorer_like
 from swizzle_sim.search.candidates import Candidate
 from swizzle_sim.search.history import Attempt, History
-from swizzle_sim.search.judge import Judge
+from swizzle_sim.search.judge import Judge, as_candidate, left_of
 from swizzle_sim.search.loop import Run, RunConfig, about_run, open_run, run
-from swizzle_sim.search.ranking import ranking_of
+from swizzle_sim.search.ranking import UNEVEN, ranking_of, uneven_of
 from swizzle_sim.search.recorded import recorded_kernel
-from swizzle_sim.search.strategies.halving import landscape, search_on
+from swizzle_sim.search.strategies.halving import is_evaluation, landscape, search_on
 from swizzle_sim.search.templates import read_template
 from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Gpu
 from xcd_model.errors import LanguageError, ModelError, SearchError
 
-from .baselines import PLAN, add_baselines
+from .baselines import add_baselines
 from .budget import Bandit, Budget
 from .cached_lm import CachedLM, Client, Retry, candidate_text
-from .endpoint import FATAL, Endpoint, Failure
+from .endpoint import FATAL, UNANSWERED, Endpoint, Failure
 from .prompts import Briefing, RemapWords, memory_program, propose_program
 from .providers import take_keys
 from .settings import Inputs, Settings, load_prices
@@ -42,6 +43,7 @@ from .transcript import END, INPUTS, MEMORY, PROPOSE, STEP, Position, Transcript
 LLM = "llm:"  # before the model's name in ``Attempt.proposer``
 NO_ANALYSIS = "No analysis was made."
 DONE = "done"  # in place of a swizzle: the model expects no better one
+ANOTHER = {"result": "your own answer to this very question: now give another idea"}
 OnStep = Callable[[Mapping[str, Any]], None]
 
 
@@ -196,11 +198,8 @@ class _Loop:
             raise ModelError(f"no model answered: {self.bandit.why}", code=self.bandit.code)
         if self.settings.no_compare:
             return
-        spent = sum(a.verdict.get("stage_two", {}).get("replays", 0) for a in self.attempts) or judged
-        if self.recorded is not None and (plan := self.recorded.noted(PLAN, max(1, spent))):
-            self.transcript.note(PLAN, max(1, spent), plan)
         options: dict[str, Any] = {"recorded": self.before, "on_count": self.how.on_compared}
-        add_baselines(self.judge, self.history, self.transcript, max(1, spent), self.settings.seed, **options)
+        add_baselines(self.judge, self.history, self.transcript, evaluations_of(self.attempts), **options)
 
     def _as_recorded(self, attempt: Attempt) -> Attempt:
         """Attempt with the time that it took in the run that is repeated."""
@@ -209,7 +208,10 @@ class _Loop:
     def _iterations(self) -> Generator[Candidate, Attempt, None]:
         """The strategy: all iterations, and the reason for which they ended."""
         iterations = self.settings.iterations if self.recorded is None else len(self.recorded.notes(STEP))
-        for iteration in range(iterations):
+        lost = 0  # by kills, each with a question under way: another iteration takes its place
+        for iteration in count():
+            if iteration == iterations + lost * (self.recorded is None):
+                break
             if stop := self._stop(iteration):
                 self.reason = stop
                 return
@@ -219,6 +221,7 @@ class _Loop:
                 return
             step = yield from self._iteration(iteration)
             self.transcript.note(STEP, iteration, step)
+            lost += [outcome["code"] for outcome in step["outcomes"]] == [UNANSWERED]
             if self.how.on_step:
                 self.how.on_step(step)
         self.reason = f"iterations: {iterations}"
@@ -236,8 +239,11 @@ class _Loop:
         return self.budget.spent(self.transcript)
 
     def _at_bound(self) -> bool:
-        """Whether hits are sought and no order can have more."""
-        return self.ranking.main.name == "l2_hit_rate" and self._best().l2_misses <= self.judge.scorer.bound.l2_misses
+        """Whether hits are sought, none are left that the ranking tells apart, and the work is even or evenly spread."""
+        best, scorer = self._best(), self.judge.scorer
+        if self.ranking.main.name != "l2_hit_rate" or left_of(scorer, best) > self.ranking.tolerance:
+            return False
+        return not scorer.work.uneven or uneven_of(best) <= UNEVEN
 
     def _iteration(self, iteration: int) -> Generator[Candidate, Attempt, dict[str, Any]]:
         """Candidates of one model, and what became of them."""
@@ -252,6 +258,7 @@ class _Loop:
                     break
                 question = Position(iteration, PROPOSE, candidate, 0)
                 answer = self.client.answer(self.program, model, question, given)
+                given = {**given, "history": [*given["history"], {"answered": self._source(answer), **ANOTHER}]}
                 if self._source(answer).strip().lower() == DONE:
                     raise Failure(DONE, "expects no better order")
                 attempt = yield self._candidate(model, self._source(answer), question)
@@ -313,7 +320,9 @@ class _Loop:
         if done < len(self.earlier):
             return Candidate(self.earlier[done].name, self.earlier[done].source, proposer)
         name = f"{model.rpartition('/')[2]} {question.iteration}.{question.candidate}"
-        return self._searched(source, name, proposer) if self.settings.stage_two else Candidate(name, source, proposer)
+        if self.settings.stage_two and source.lstrip().startswith("template"):
+            return self._searched(source, name, proposer)
+        return replace(as_candidate(source, proposer), name=name, proposer=proposer)
 
     def _searched(self, text: str, name: str, proposer: str) -> Candidate:
         """Best candidate of a template, with what its parameters do as a note; or a refusal with the reason."""
@@ -328,7 +337,7 @@ class _Loop:
             return Candidate(name, text, proposer, {"template": text}, refusal=refusal)
         words, tried = landscape(template, found.attempts), found.attempts[1:]
         scored = sorted((a for a in tried if a.score is not None), key=lambda a: (a.verdict["costs"], a.number))
-        told: dict[str, Any] = {"stage_two": {"tried": len(tried), "replays": len(scored)}, "template": text}
+        told: dict[str, Any] = {"stage_two": {"looked_at": len(tried), "replays": len(scored)}, "template": text}
         if not scored:
             return Candidate(name, text, proposer, told, refusal=("template-nothing", words))
         told["parameters"] = scored[0].verdict["parameters"]
@@ -338,6 +347,11 @@ class _Loop:
 def is_models(attempt: Attempt) -> bool:
     """Whether a model proposed it."""
     return attempt.proposer.startswith(LLM)
+
+
+def evaluations_of(attempts: Iterable[Attempt]) -> int:
+    """Full replays that models' attempts took, those of the searches of their templates among them."""
+    return sum(a.verdict.get("stage_two", {"replays": is_evaluation(a)})["replays"] for a in attempts)
 
 
 def _endpoints(settings: Settings) -> Callable[[str], Endpoint]:

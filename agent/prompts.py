@@ -17,7 +17,7 @@ from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.report.display.tiles import plane, tile_map
 from swizzle_sim.rewrite.price import price
 from swizzle_sim.search.history import Attempt
-from swizzle_sim.search.ranking import Ranking, times_note
+from swizzle_sim.search.ranking import Ranking, times_note, times_rank
 from xcd_model import xcd_of
 from xcd_model.analysis.sampled_misses import misses_of_workgroups, sampled_touches
 from xcd_model.analysis.schedule import schedule_of
@@ -36,9 +36,10 @@ SHOWN_OF_REPORT = (  # of an attempt: under 250 tokens with the swizzle
     "points_left",
     "time_us",
     "speedup",
+    "makespan_over_ideal",
     "misses_pct",
     "xcds_that_touch_a_line",
-    "cus_idle_pct",
+    "limit",
     REGISTERS,
 )
 _XCDS = re.compile(r", \d+ XCDs?(?=\))|\b(?:NUM_XCDS|num_xcds), ")  # in messages of the check and of the parser
@@ -104,7 +105,7 @@ class Briefing:
     def _launch_order(self, attempts: Sequence[Attempt], best: Attempt, place: str) -> dict[str, Any]:
         """Objective, best so far, and everything of the launch order."""
         objective = self.ranking.sentence()
-        if self.with_hardware:
+        if self.with_hardware and times_rank(self.scorer.gpu.name, self.scorer.replay):
             objective += " " + times_note(self.scorer.gpu.name, self.scorer.replay)
         report = {"objective": objective, "best": self._best(attempts, best), **self.access}
         figures = {key: value for key, value in self.report(attempts[0]).items() if key != "speedup"}
@@ -112,15 +113,16 @@ class Briefing:
         if warm := self._launches(attempts[0]):
             report["launches"] = warm
         if self.with_hardware:
-            report["kinds_of_misses"] = legend(self.scorer.kernel.grid)
+            report["kinds_of_misses"] = legend(map(self.report, attempts))
         return report
 
     def _best(self, attempts: Sequence[Attempt], best: Attempt) -> dict[str, Any]:
         """The best attempt so far; with a warning where it is predicted slower than the launch order."""
         found: dict[str, Any] = {"attempt": best.number or "launch order"}
         report = self.report(best)
-        found |= {key: report[key] for key in ("l2_hit_rate_pct", "points_left", "time_us") if key in report}
-        if any(one.number == best.number for one in self.ranking.slower(attempts)):
+        figures = ("l2_hit_rate_pct", "points_left", "makespan_over_ideal", "time_us")
+        found |= {key: report[key] for key in figures if key in report}
+        if "speedup" in report and any(one.number == best.number for one in self.ranking.slower(attempts)):
             found["warning"] = f"predicted slower than the launch order: speedup {report['speedup']}"
         return found
 

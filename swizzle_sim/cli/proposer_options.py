@@ -11,7 +11,7 @@ import typer
 
 from swizzle_sim.cli.arguments import REPLAY_PANEL, REPLAY_WORDS, Compile, Jitter, Seed, offer, parse_sizes, run_folders
 
-LLM, SEARCH = "Options of --proposer llm and two-stage", "Options of --proposer search"
+LLM, SEARCH = "Options of --proposer llm, direct and two-stage", "Options of --proposer search"
 
 
 def _llm(*names: str, **settings: Any) -> Any:
@@ -125,8 +125,9 @@ Proposer = Annotated[
     typer.Option(
         "--proposer",
         metavar="NAME|FILE.py:FUNCTION",
-        help="Source of candidates: families, search, llm, two-stage, or a strategy of your own.",
-        autocompletion=offer(lambda: ("families", "search", "llm", "two-stage")),
+        help="Source of candidates: families, search, llm (two-stage where replays are cheap, else direct), or a strategy "
+        "of your own.",
+        autocompletion=offer(lambda: ("families", "search", "llm", "direct", "two-stage")),
     ),
 ]
 RunReplay = Annotated[

@@ -64,7 +64,7 @@ def test_optimize_with_a_model_and_repeat_it(here, monkeypatch, tmp_path):
         done = here(*words)
         assert done.code == 0, done.err
     assert "iteration 2, openai/scripted: attempt 2 scored" in done.err
-    for shown in ("launch order", "best family", "search, 2 evaluations", "llm, 2 evaluations", "1 grid-collision"):
+    for shown in ("launch order", "best of 1 of", "search, 1 evaluation", "llm, 1 evaluation", "1 grid-collision"):
         assert shown in done.out
     assert "at an unknown price" in done.out
     assert {path.name for path in (tmp_path / "run-one").iterdir()} >= {"report.html", "best.txt", "transcript.sqlite"}
@@ -72,7 +72,9 @@ def test_optimize_with_a_model_and_repeat_it(here, monkeypatch, tmp_path):
     assert again.code == 0, again.err
     document = again.json
     assert document["cost"]["asks"] == 2 and document["steps"][1]["outcomes"][0]["code"] == "scored"
-    assert document["beside"]["llm, 2 evaluations"]["l2_hit_rate"] > document["beside"]["as launched"]["l2_hit_rate"]
+    assert document["beside"]["llm"]["l2_hit_rate"] > document["beside"]["as launched"]["l2_hit_rate"]
+    assert document["why"][0] == "rationale of the model: it should" and "what changed" in document["why"][1]
+    assert "rationale of the model: it should" in (tmp_path / "run-one" / "report.html").read_text()
     for name in ("best.txt", "best_triton.py", "report.html"):
         one, other = ((tmp_path / run / name).read_text() for run in ("run-one", "run-two"))
         assert one == other.replace("run-two", "run-one")
