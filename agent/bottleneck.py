@@ -16,13 +16,16 @@ from typing import Any
 
 import numpy as np
 
+from swizzle_sim.language import Swizzle
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.advice import limit_of
-from swizzle_sim.search.bench import lockstep_like
+from swizzle_sim.search.bench import MemoScorer, lockstep_like, score_on
 from swizzle_sim.search.judge import left_of
 from swizzle_sim.search.ranking import times_rank
-from xcd_model import Traffic
+from swizzle_sim.workload.kernels import Kernel
+from xcd_model import Gpu, Traffic
+from xcd_model import gpu as load_gpu
 from xcd_model.replay import traffic as columns
 
 from .reuse import KINDS, Reuse, reuse_of
@@ -37,6 +40,35 @@ WORTH_NAMING = 0.5  # percent of all misses, below which neither a tensor nor a 
 EVEN_XCDS = 5.0  # points between XCDs up to which their hit rates are one
 COPIES = 1.05  # XCDs that touch a line, from which a tensor is named
 TELLING = 1.05  # makespan over ideal from which it is told
+
+
+def bottleneck_report(
+    kernel: Kernel, swizzle: Swizzle | str, gpu: Gpu | str, *, replay: str = "timed"
+) -> dict[str, Any]:
+    """Why the misses of an order are misses: the report that a model is shown.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    swizzle : Swizzle or str
+        What `Swizzle.read` takes: a family such as ``"identity"``, or a text of the language.
+    gpu : Gpu or str
+    replay : {"timed", "lockstep"}
+
+    Returns
+    -------
+    report : dict
+        JSON-ready, simulated: hit rate and its distance to the bound, percent of all misses by tensor and kind, XCDs
+        that touch a line, what limits the time, makespan over ideal where the work ends unevenly.
+
+    Raises
+    ------
+    NotBijective
+        If the swizzle is not a permutation of the kernel's grid.
+    """
+    scorer = MemoScorer(kernel, load_gpu(gpu) if isinstance(gpu, str) else gpu, replay=replay)
+    order = scorer.permutation(Swizzle.read(swizzle))
+    return bottleneck_of(scorer, order, score_on(scorer, order))
 
 
 def bottleneck_of(scorer: Scorer, order: np.ndarray, score: Score, *, hardware: bool = True) -> dict[str, Any]:
@@ -120,7 +152,10 @@ def _causes(estimate: dict[str, float] | None, lockstep: float, misses: float) -
     if estimate is None:  # code is fetched under any order; of a warm launch nothing is estimated
         return {"all kinds": misses}
     conflicts, drift = lockstep - sum(estimate.values()), misses - lockstep
-    return {**estimate, **({EITHER: conflicts + drift} if conflicts * drift < 0 else {CONFLICTS: conflicts, DRIFT: drift})}
+    return {
+        **estimate,
+        **({EITHER: conflicts + drift} if conflicts * drift < 0 else {CONFLICTS: conflicts, DRIFT: drift}),
+    }
 
 
 def _spread(score: Score) -> dict[str, Any]:

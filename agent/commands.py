@@ -1,4 +1,4 @@
-"""The commands ``study`` and ``tune-prompt``, plugged into `swizzle-sim` through ``swizzle_sim.commands``."""
+"""The commands ``study``, ``tune-prompt``, ``keep`` and ``mcp``, plugged in through ``swizzle_sim.commands``."""
 
 from __future__ import annotations
 
@@ -175,3 +175,38 @@ def tune_prompt(model: Model, train: Train, held_out: HeldOut, options: TuneOpti
     rows = [(name, f"{found.before[name]:.3f}", f"{found.after[name]:.3f}") for name in found.before]
     table("Reward on the held-out kernels", ("kernel", "as shipped", "tuned"), rows, note="simulated; 0 to 1")
     console(wide=True).print(f"written: {found.program}; use it with --program {found.program}", markup=False)
+
+
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder.")]
+KeptName = Annotated[str | None, typer.Option("--name", help="Of the template; by default that of the run's kernel.")]
+
+
+def keep(run: RunFolder, name: KeptName = None, json: Json = False) -> None:
+    """Keep a run's best order as a template with its literals as parameters, for the families of the next kernel."""
+    from swizzle_sim.cli.output import console, print_json
+    from swizzle_sim.search.history import History
+    from swizzle_sim.search.kept import keep as kept
+    from swizzle_sim.search.kept import write_kept
+    from swizzle_sim.search.ranking import ranking_of
+    from swizzle_sim.search.recorded import recorded_scorer
+    from xcd_model.errors import RunError
+
+    with History(run) as history:
+        about, best = history.about, ranking_of(history.about, run).order(history)[0]
+    if best.number == 0:
+        raise RunError(f"{run}: no order is better than the launch order, so there is none to keep")
+    template = kept(best, recorded_scorer(about), (name or about["kernel"]).replace("-", "_"))
+    path = write_kept(template)
+    if json:
+        print_json({"kept": str(path), "template": template.text, "from": best.name})
+        return
+    console(wide=True).print(
+        f"{template.text}written: {path}; the families of `swizzle-sim optimize` try it", markup=False
+    )
+
+
+def mcp() -> None:
+    """Serve check, score, show and optimize to coding agents, by the Model Context Protocol on standard input."""
+    from .mcp_server import serve
+
+    serve()

@@ -27,6 +27,9 @@ from xcd_model.errors import ModelError, SwizzleSimError
 from xcd_model.replay.traffic import COLUMNS
 from xcd_model.spec.caches import Cache
 
+from .extensions import CONTEXTS as GROUP
+from .extensions import load_own
+
 CONTEXTS = ("aware", "unaware", "overload")
 UNAWARE = "A GPU. Nothing else is known of it."
 FEW_MASKS = 4  # of a set index, up to which they are told
@@ -47,13 +50,13 @@ PARTITIONS = (
 
 
 def hardware_text(context: str, scorer: Scorer, docs: str | None = None) -> str:
-    """Hardware description for a context."""
-    if context not in CONTEXTS:
-        raise ModelError(f"context {context!r}: there is {', '.join(CONTEXTS)}", code="context-name")
+    """Hardware description for a context; of a user's own what its function makes of the scorer."""
     if docs is not None and context != "overload":
         raise ModelError(f"--docs belongs to --context overload, not to {context}", code="context-name")
     if context == "unaware":
         return UNAWARE
+    if context not in CONTEXTS:
+        return str(load_own(context, GROUP, CONTEXTS)(scorer))
     aware = describe(scorer)
     if context == "aware":
         return aware
@@ -125,15 +128,15 @@ def _resident(scorer: Scorer, unit: str) -> str:
 
 
 def everything(scorer: Scorer) -> str:
-    """An unfiltered dump: raw counters, then facts of GPUs of the catalogue with status and source, until it is full."""
+    """An unfiltered dump: raw counters, then facts of the catalogue's GPUs with status and source, until it is full."""
     traffic = scorer.traffic(np.arange(scorer.kernel.grid.num_pids))
     lines = [f"Raw counters of the kernel in launch order, bin by bin: {', '.join(COLUMNS)}"]
     for bin_ in range(min(RAW_BINS, traffic.timeline.shape[0])):
         rows = (f"bin {bin_} XCD {x}: {' '.join(map(str, row))}" for x, row in enumerate(traffic.timeline[bin_]))
         lines += rows
     own = scorer.gpu.name
-    others = [_facts(gpu(name)) for name in sorted(gpu_names(), key=lambda name: (name == own, name))]
-    return "\n\n".join(["\n".join(lines), *others])[: OVERLOAD_TOKENS * CHARS_PER_TOKEN]
+    devices = [_facts(gpu(name)) for name in sorted(gpu_names(), key=lambda name: (name != own, name))]
+    return "\n\n".join(["\n".join(lines), *devices])[: OVERLOAD_TOKENS * CHARS_PER_TOKEN]
 
 
 def _facts(device: Gpu) -> str:

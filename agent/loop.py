@@ -35,14 +35,14 @@ from .baselines import add_baselines
 from .budget import Bandit, Budget
 from .cached_lm import CachedLM, Client, Retry, candidate_text
 from .endpoint import FATAL, UNANSWERED, Endpoint, Failure
-from .prompts import Briefing, RemapWords, memory_program, propose_program
+from .prompts import HARDWARE, Briefing, RemapWords, memory_program, propose_program
 from .providers import take_keys
 from .settings import Inputs, Settings, load_prices
 from .transcript import END, INPUTS, MEMORY, PROPOSE, STEP, Position, Transcript
+from .verifiable import DONE
 
 LLM = "llm:"  # before the model's name in ``Attempt.proposer``
 NO_ANALYSIS = "No analysis was made."
-DONE = "done"  # in place of a swizzle: the model expects no better one
 ANOTHER = {"result": "your own answer to this very question: now give another idea"}
 OnStep = Callable[[Mapping[str, Any]], None]
 
@@ -172,6 +172,8 @@ class _Loop:
         self.budget.began_before(transcript)
         lm = CachedLM(transcript, endpoint_of, inputs.prices, settings.seed, recorded)
         self.client = Client(lm, settings, Retry(settings.tries, how.sleep, self.budget.left_s))
+        if recorded is not None and (text := recorded.noted(HARDWARE)) is not None:
+            transcript.note(HARDWARE, 0, text)
         words = RemapWords(judge.scorer, settings.compile, recorded)
         self.briefing = Briefing(judge.scorer, settings, transcript, inputs.docs, self.ranking, words)
         self.bandit = Bandit(settings.models)
@@ -239,7 +241,7 @@ class _Loop:
         return self.budget.spent(self.transcript)
 
     def _at_bound(self) -> bool:
-        """Whether hits are sought, none are left that the ranking tells apart, and the work is even or evenly spread."""
+        """Whether hits are sought, none are left that the ranking tells apart, and the work is spread evenly."""
         best, scorer = self._best(), self.judge.scorer
         if self.ranking.main.name != "l2_hit_rate" or left_of(scorer, best) > self.ranking.tolerance:
             return False

@@ -30,6 +30,7 @@ from .settings import Settings
 from .transcript import Transcript
 
 NOTE, REGISTERS = "bottleneck", "registers"  # kind of note, and its key, that hold the words of `RemapWords`
+HARDWARE = "hardware"  # kind of note: the text of the context
 SHOWN_ATTEMPTS = 20  # of the history, the newest; the best is always among them
 SHOWN_OF_REPORT = (  # of an attempt: under 250 tokens with the swizzle
     "l2_hit_rate_pct",
@@ -60,7 +61,9 @@ class Briefing:
         self.ranking, self.price_of = ranking or Ranking(), price_of
         self.scorer, self.settings, self.notes = scorer, settings, notes
         self.with_hardware = settings.context != "unaware"
-        self._hardware = hardware_text(settings.context, scorer, docs)
+        if (known := notes.noted(HARDWARE)) is None:  # a repeated run needs no file of the user's
+            notes.note(HARDWARE, 0, known := hardware_text(settings.context, scorer, docs))
+        self._hardware = known
         self._language = language_card(scorer.kernel, schedule=self.with_hardware)
         if settings.stage_two:
             self._language = f"{self._language}\n{TEMPLATE_CARD}"

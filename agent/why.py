@@ -92,7 +92,9 @@ def spending(folder: Path) -> Spending | None:
     with Transcript(folder) as transcript:
         steps = {step["iteration"]: step["outcomes"] for step in transcript.notes(STEP)}
         ended = (transcript.noted(END) or {"reason": ""})["reason"]
-        return Spending(tuple(_ask(one, steps.get(one.iteration, [])) for one in transcript), ended, why=whys(transcript))
+        return Spending(
+            tuple(_ask(one, steps.get(one.iteration, [])) for one in transcript), ended, why=whys(transcript)
+        )
 
 
 def _ask(one: Exchange, outcomes: list[dict]) -> Ask:

@@ -125,8 +125,8 @@ Proposer = Annotated[
     typer.Option(
         "--proposer",
         metavar="NAME|FILE.py:FUNCTION",
-        help="Source of candidates: families, search, llm (two-stage where replays are cheap, else direct), or a strategy "
-        "of your own.",
+        help="Source of candidates: families, search, llm (two-stage where replays are cheap, else direct), "
+        "or a strategy of your own.",
         autocompletion=offer(lambda: ("families", "search", "llm", "direct", "two-stage")),
     ),
 ]

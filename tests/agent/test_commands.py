@@ -17,7 +17,7 @@ from tests.in_process import runner
 
 COMMAND = shutil.which("swizzle-sim", path=str(Path(sys.executable).parent)) or "swizzle-sim"
 SMALL = ("M=512", "N=512", "K=128", "BLOCK_M=64", "BLOCK_N=64")
-MODEL = ("--proposer", "llm", "--model", "openai/scripted")
+MODEL = ("--proposer", "direct", "--model", "openai/scripted")
 SCRIPT = [proposal("pid = pid % 3"), proposal(family("group_m(size=4)"))]
 
 
@@ -100,6 +100,7 @@ def test_resume_needs_neither_kernel_nor_sizes_nor_options_again(here, monkeypat
 @pytest.mark.parametrize(
     ("words", "told"),
     [
+        (("--gpu", "h200", "--no-compile"), "without --no-compile it is compiled"),
         (("--proposer", "llm"), "--model"),
         (("--proposer", "llm", "--model", "openai/gpt-4o"), "set OPENAI_API_KEY"),
         ((*MODEL, "--api-base", "http://127.0.0.1:9/v1"), "is it up?"),

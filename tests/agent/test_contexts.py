@@ -1,16 +1,20 @@
 """Is a model told what each context says, and no more?"""
 
 import dataclasses
+import json
 
 import pytest
 
 from swizzle_agent.budget import Bandit
 from swizzle_agent.contexts import CHARS_PER_TOKEN, OVERLOAD_TOKENS, hardware_text, language_card, read_docs
 from swizzle_agent.endpoint import Failure
+from swizzle_agent.loop import repeat_run
 from swizzle_agent.prompts import picture_png
 from swizzle_sim.language import Grid, Swizzle, family
 from swizzle_sim.pricing.scoring import Scorer
-from xcd_model.errors import ModelError
+from tests.agent.conftest import dump
+from tests.agent.scripted_server import proposal
+from xcd_model.errors import CaptureError, ModelError, UnknownName
 
 
 @pytest.fixture
@@ -34,13 +38,15 @@ def test_unaware_tells_nothing(scorer):
 
 def test_overload_is_long_and_unfiltered(scorer):
     text = hardware_text("overload", scorer)
-    assert len(text) > OVERLOAD_TOKENS * CHARS_PER_TOKEN
-    assert all(told in text for told in ("MI300A", "MI355X", '"status": "assumed"', "bin 0 XCD 7"))
+    aware, most = hardware_text("aware", scorer), OVERLOAD_TOKENS * CHARS_PER_TOKEN
+    assert 0.9 * most < len(text) - len(aware) <= most + 2, "as long as the paper's, and no longer"
+    assert all(told in text for told in ("MI300X", "B200", '"status": "assumed"', "bin 0 XCD 7"))
     assert hardware_text("overload", scorer, "my own manual").endswith("my own manual")
+    assert len(hardware_text("overload", scorer, "x" * 2 * most)) == len(aware) + 2 + most
 
 
 def test_wrong_contexts(scorer, tmp_path):
-    with pytest.raises(ModelError, match="aware, unaware, overload"):
+    with pytest.raises(UnknownName, match="aware"):
         hardware_text("wise", scorer)
     with pytest.raises(ModelError, match="belongs to --context overload"):
         hardware_text("aware", scorer, "text")
@@ -48,6 +54,19 @@ def test_wrong_contexts(scorer, tmp_path):
     for path in (tmp_path / "manual", tmp_path / "none", tmp_path):
         with pytest.raises(ModelError, match="not a text file"):
             read_docs(path)
+
+
+def test_a_context_of_ones_own_is_a_function_of_the_scorer(run_script, tmp_path):
+    """Its text is in the record, so that the run is repeated without the file."""
+    path = tmp_path / "mine.py"
+    path.write_text("def brief(scorer):\n    return f'A machine of {scorer.gpu.xcds} islands.'\n")
+    run, server, _ = run_script([proposal("pid = pid % 3")], context=f"{path}:brief")
+    assert "A machine of 8 islands." in json.dumps(server.proposals[0]["messages"])
+    path.unlink()
+    repeat_run(run.folder, tmp_path / "again")
+    assert dump(run.folder) == dump(tmp_path / "again")
+    with pytest.raises(CaptureError, match="no such file"):
+        hardware_text(f"{tmp_path}/other.py:brief", None)
 
 
 @pytest.mark.parametrize("grid", [Grid((64,)), Grid((8, 8)), Grid((4, 4, 4)), Grid((64,), (8, 8))])

@@ -100,7 +100,9 @@ def test_an_answer_that_could_not_be_kept_is_not_asked_for_again(run_script, mon
     answered = die_at(run_script, monkeypatch, Transcript, "complete", count)
     assert answered == count
     run, server, _ = run_script(SCRIPT[max(0, answered - 2) :], resume=True, iterations=4)
-    lost = count > 1  # of iterations; without the analysis a run goes on, and another iteration takes the place of a lost one
+    lost = (
+        count > 1
+    )  # of iterations; without the analysis a run goes on, and another iteration takes the place of a lost one
     assert len(server.requests) == 5 - answered + lost
     assert codes(run) == ["scored"] * 4
 
