@@ -36,6 +36,12 @@ UNEXPLAINED = {
     DRIFT: "timed replay against lockstep: workgroups out of step find a line gone; where negative, they find more",
     EITHER: "unexplained by the above: lines of one set that push each other out, or workgroups out of step",
 }
+FIGURES = {
+    "points_left": "points of hit rate to the fewest misses of any order, in this order's requests",
+    "makespan_over_ideal": "end of the last CU over the end if the CUs' work were shared evenly",
+    "misses_pct": "of all misses of an order, by tensor and kind",
+    "busy_pct": "of the time in which each resource is busy",
+}
 WORTH_NAMING = 0.5  # percent of all misses, below which neither a tensor nor a kind of miss is named
 EVEN_XCDS = 5.0  # points between XCDs up to which their hit rates are one
 COPIES = 1.05  # XCDs that touch a line, from which a tensor is named
@@ -110,9 +116,11 @@ def bottleneck_of(scorer: Scorer, order: np.ndarray, score: Score, *, hardware: 
 
 
 def legend(reports: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """What the kinds of misses mean that some reports name."""
-    named = {kind for report in reports for of_tensor in report.get("misses_pct", {}).values() for kind in of_tensor}
-    return {name: text for name, text in {**KINDS, **UNEXPLAINED}.items() if name in named}
+    """What the words mean that some reports name: kinds of misses, and figures that a reader may not know."""
+    found = list(reports)
+    named = {kind for report in found for of_tensor in report.get("misses_pct", {}).values() for kind in of_tensor}
+    named |= {key for report in found for key in report}
+    return {name: text for name, text in {**KINDS, **UNEXPLAINED, **FIGURES}.items() if name in named}
 
 
 def points_left(scorer: Scorer, score: Score) -> dict[str, float]:

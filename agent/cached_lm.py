@@ -95,10 +95,8 @@ class CachedLM:
 
     def _find(self, text: str) -> Exchange | None:
         found = self.transcript.find(self.position)
-        if found is None and self._recorded is not None:
-            found = self._recorded.find(self.position)
-            if found is not None:
-                self.transcript.add(found)
+        again = self._recorded.find(self.position) if found is None and self._recorded is not None else None
+        found = found or again
         if found is None and self._endpoint_of is None:
             raise RunError(
                 f"{self.position}: the recorded run has no answer to this question, and a repeated run uses no model"
@@ -109,6 +107,8 @@ class CachedLM:
                 f"not the one that was answered (written by {found.version}, this is {_versions()}): this version can "
                 "neither repeat nor resume the run"
             )
+        if again is not None:
+            self.transcript.add(dataclasses.replace(again, request=text))  # which a recording leaves out
         return found
 
     def _ask_once(self, request: Request, text: str) -> Exchange:

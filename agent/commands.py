@@ -14,6 +14,7 @@ from swizzle_sim.cli.proposer_options import (
     ApiBase,
     Candidates,
     Docs,
+    Image,
     Iterations,
     MaxDollars,
     Model,
@@ -24,12 +25,12 @@ from swizzle_sim.cli.proposer_options import (
 if TYPE_CHECKING:
     from swizzle_sim.workload.kernels import Kernel
 
-    from .settings import Settings
+    from .settings import Inputs, Settings
 
 Kernels = Annotated[list[str], typer.Option("--kernel", help="Kernel and sizes, such as 'gemm M=4096 N=4096'.")]
 Train = Annotated[list[str], typer.Option("--train", help="Kernel to train on, with sizes; repeatable.")]
 HeldOut = Annotated[list[str], typer.Option("--held-out", help="Kernel to measure on, with sizes.")]
-Which = Annotated[str, typer.Argument(metavar="contexts|models|progression|sizes")]
+Which = Annotated[str, typer.Argument(metavar="contexts|models|sizes|benchmark")]
 Size = Annotated[list[str] | None, typer.Option("--size", help="sizes: a problem to score on, 'M=2048 N=2048'.")]
 Folder = Annotated[Path, typer.Option("--out", "-o", help="Folder of the study.")]
 Replay = Annotated[str, typer.Option("--replay", help="Replay that the counts come from: lockstep or timed.")]
@@ -45,6 +46,7 @@ class StudyModels:
     iterations: Iterations = None
     candidates: Candidates = None
     docs: Docs = None
+    image: Image = False
     temperature: Temperature = None
     max_dollars: MaxDollars = None
     prices: Prices = None
@@ -57,7 +59,8 @@ class StudyModels:
         if not self.model:
             return None
         typed = {
-            key: getattr(self, key) for key in ("api_base", "iterations", "candidates", "temperature", "max_dollars")
+            key: getattr(self, key)
+            for key in ("api_base", "iterations", "candidates", "image", "temperature", "max_dollars")
         }
         given: dict[str, Any] = {key: value for key, value in typed.items() if value is not None}
         settings = Settings(models=tuple(self.model), seed=seed, **given)
@@ -79,16 +82,20 @@ class StudyRuns:
 def study(
     which: Which, kernels: Kernels, models: StudyModels, runs: StudyRuns, sizes: Size = None, json: Json = False
 ) -> None:
-    """Compare contexts, models, iterations or sizes over runs of the llm proposer; runs only what is missing."""
+    """Compare contexts, models or sizes over runs of models, or score a model by a protocol; runs what is missing."""
     from swizzle_sim.cli.arguments import parse_sizes
     from swizzle_sim.cli.output import print_json, say
     from xcd_model import gpu as load_gpu
 
     from .contexts import read_docs
     from .settings import Inputs, load_prices
-    from .study import Study, draw_study, run_study
+    from .study import Study, run_study
 
     settings = models.settings(runs.seed)
+    inputs = Inputs(docs=read_docs(models.docs) if models.docs else None, prices=load_prices(models.prices))
+    if which == "benchmark":
+        _benchmark(kernels, settings, inputs, runs, json)
+        return
     device = load_gpu(runs.gpu)
     task = Study(
         which=which,
@@ -96,16 +103,56 @@ def study(
         gpu=device,
         folder=runs.out,
         settings=settings,
-        inputs=Inputs(docs=read_docs(models.docs) if models.docs else None, prices=load_prices(models.prices)),
+        inputs=inputs,
         replay=runs.replay,
         sizes=tuple(parse_sizes(shlex.split(text)) for text in sizes or ()),
     )
     found = run_study(task, say)
-    picture = draw_study(found, runs.out / f"study-{which}.png")
     if json:
-        print_json({**found, "picture": str(picture)})
+        print_json(found)
     else:
-        _print_study(found, picture)
+        _print_study(found, runs.out / f"study-{which}.json")
+
+
+def _benchmark(kernels: list[str], settings: Settings | None, inputs: Inputs, runs: StudyRuns, json: bool) -> None:
+    """Score a model by the protocol, on its GPUs; ``--seed`` draws the sizes."""
+    from functools import partial
+
+    from swizzle_sim.cli.arguments import load_fitting
+    from swizzle_sim.cli.output import SIMULATED, print_json, say, table
+    from xcd_model import gpu as load_gpu
+    from xcd_model.errors import ModelError
+
+    from .benchmark import GPUS, INTERVAL, Benchmark, run_benchmark
+
+    if settings is None:
+        raise ModelError("the benchmark scores a model: name one with --model", code="no-model")
+
+    def load(name: str, sizes: Any, gpu: Any) -> Kernel:
+        return load_fitting(name, [f"{key}={value}" for key, value in sizes.items()], gpu)
+
+    found = run_benchmark(
+        Benchmark(
+            kernels={name: partial(load, name) for name in kernels},
+            gpus=tuple(load_gpu(name) for name in GPUS),
+            seed=runs.seed,
+            settings=settings,
+            inputs=inputs,
+            folder=runs.out,
+            replay=runs.replay,
+        ),
+        say,
+    )
+    if json:
+        print_json(found)
+        return
+    made = found["table"]
+    rows = [
+        (key, *(f"{one[k]:.2f}" for k in ("mean", "low", "high"))) for key, one in made.items() if type(one) is dict
+    ]
+    models, refused = ", ".join(found["models"]), f"{100 * made['refused']:.0f} % of the texts refused"
+    title = f"{models}: {made['runs']} runs of {made['tasks']} tasks, {refused}"
+    table(title, ("regret", "mean", *(f"{one} %" for one in INTERVAL)), rows, note=SIMULATED[runs.replay])
 
 
 def _kernel(text: str, arch: str) -> Kernel:
@@ -115,7 +162,7 @@ def _kernel(text: str, arch: str) -> Kernel:
     return load_kernel(name, sizes, arch)
 
 
-def _print_study(found: dict[str, Any], picture: Path) -> None:
+def _print_study(found: dict[str, Any], written: Path) -> None:
     from swizzle_sim.cli.output import SIMULATED, console, pct, sizes_text, table
 
     rates = ("baseline_l2_hit_rate", "best_l2_hit_rate", "bound_l2_hit_rate")
@@ -125,7 +172,7 @@ def _print_study(found: dict[str, Any], picture: Path) -> None:
     ]
     columns = ("kernel", "sizes", "", "launch order\n[%]", "best\n[%]", "bound\n[%]")
     table(f"{found['which']} on {found['gpu']}", columns, rows, left=3, note=SIMULATED[found["replay"]])
-    console(wide=True).print(f"written: {picture} and {picture.with_suffix('.json')}", markup=False)
+    console(wide=True).print(f"written: {written}", markup=False)
 
 
 @dataclass(frozen=True)

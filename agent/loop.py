@@ -35,8 +35,9 @@ from .baselines import add_baselines
 from .budget import Bandit, Budget
 from .cached_lm import CachedLM, Client, Retry, candidate_text
 from .endpoint import FATAL, UNANSWERED, Endpoint, Failure
+from .folder import FolderEndpoint
 from .prompts import HARDWARE, Briefing, RemapWords, memory_program, propose_program
-from .providers import take_keys
+from .providers import ANSWERS, FOLDER, provider_of, take_keys
 from .settings import Inputs, Settings, load_prices
 from .transcript import END, INPUTS, MEMORY, PROPOSE, STEP, Position, Transcript
 from .verifiable import DONE
@@ -54,7 +55,7 @@ class LoopConfig(RunConfig):
     inputs: Inputs | None = None
     repeat: Path | None = None  # A run to repeat, with no model and no network
     on_step: OnStep | None = None  # called with a summary after each iteration
-    endpoint_of: Callable[[str], Endpoint] | None = None  # makes the endpoint of a model
+    endpoint_of: Callable[[str], Any] | None = None  # makes the endpoint of a model
     sleep: Callable[[float], None] = time.sleep  # waits between tries
     # called as ``on_compared(done, total)`` while families and search are replayed at the end
     on_compared: Callable[[int, int], None] = lambda done, total: None
@@ -356,7 +357,9 @@ def evaluations_of(attempts: Iterable[Attempt]) -> int:
     return sum(a.verdict.get("stage_two", {"replays": is_evaluation(a)})["replays"] for a in attempts)
 
 
-def _endpoints(settings: Settings) -> Callable[[str], Endpoint]:
+def _endpoints(settings: Settings) -> Callable[[str], Endpoint | FolderEndpoint]:
+    if all(provider_of(model) == FOLDER for model in settings.models):
+        return lambda model: FolderEndpoint(settings.api_base or ANSWERS)
     made = {
         model: Endpoint(model, settings.api_base, timeout_s=settings.timeout_s, stream=settings.stream)
         for model in settings.models

@@ -116,7 +116,7 @@ class Briefing:
         if warm := self._launches(attempts[0]):
             report["launches"] = warm
         if self.with_hardware:
-            report["kinds_of_misses"] = legend(map(self.report, attempts))
+            report["words"] = legend(map(self.report, attempts))
         return report
 
     def _best(self, attempts: Sequence[Attempt], best: Attempt) -> dict[str, Any]:

@@ -1,24 +1,22 @@
-"""`run_study`: the paper's experiments over contexts, models, iterations and sizes, as sets of runs, and their picture.
+"""`run_study`: the paper's experiments over contexts, models and sizes, as sets of runs of one order an answer.
 
 A study is a folder of run folders. A finished run is used as it is, an interrupted one is resumed, and only a missing
-one needs a model; so a study over recorded runs needs none.
+one needs a model; so a study over recorded runs needs none. Each finished run is recorded as text below `RECORDED`,
+from which `swizzle_benchmarks.evidence.paper` draws the paper's figures.
 
-Source: figures 2 (contexts), 14 (progression), 15 (sizes) and 16 (models) of SwizzlePerf (arXiv 2508.20258).
+Source: figures 2 (contexts), 14 (their progression), 15 (sizes) and 16 (models) of SwizzlePerf (arXiv 2508.20258).
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.report.display.colours import XCDS
 from swizzle_sim.search.candidates import Candidate
 from swizzle_sim.search.history import FILE, Attempt, History
 from swizzle_sim.search.judge import Judge
@@ -29,16 +27,14 @@ from xcd_model import Gpu
 from xcd_model.errors import ModelError, SizeError
 
 from .contexts import CONTEXTS
+from .folder import Waiting
 from .loop import LLM, propose
+from .providers import ANSWERS, FOLDER, provider_of
+from .recording import write_recording
 from .settings import Inputs, Settings
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-
-STUDIES = ("contexts", "models", "progression", "sizes")
-LAUNCH_ORDER = "0.7"  # grey
-SERIES = XCDS[1:]
+STUDIES = ("contexts", "models", "sizes")
+RECORDED = "recorded"  # folder of recordings in that of a study
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +43,7 @@ class Study:
 
     Parameters
     ----------
-    which : {"contexts", "models", "progression", "sizes"}
+    which : {"contexts", "models", "sizes"}
     kernels : tuple of Kernel
     gpu : Gpu
     folder : Path
@@ -97,22 +93,28 @@ def runs_of(study: Study) -> list[StudyRun]:
         if study.which == "models":
             runs += _model_runs(study, one)
             continue
-        for context in CONTEXTS if study.which != "sizes" else ("aware",):
+        image = study.settings is not None and study.settings.image
+        for context in CONTEXTS if study.which != "sizes" and not image else ("aware",):
+            label = f"{context}-image" if image else context
             settings = study.settings and replace(study.settings, context=context)
-            runs.append(StudyRun(one, context, study.folder / f"{stem_of(one)}-{context}", settings))
+            runs.append(_run_of(study, one, label, settings))
     return runs
+
+
+def _run_of(study: Study, one: Kernel, label: str, settings: Settings | None) -> StudyRun:
+    """One run; where answers come from a folder, in a folder of its own below it, so that each has a fresh context."""
+    name = f"{stem_of(one)}-{label}"
+    if settings and all(provider_of(model) == FOLDER for model in settings.models):
+        settings = replace(settings, api_base=str(Path(settings.api_base or ANSWERS) / name))
+    return StudyRun(one, label, study.folder / name, settings)
 
 
 def _model_runs(study: Study, one: Kernel) -> list[StudyRun]:
     if study.settings is None:
         found = sorted(path.parent for path in study.folder.glob(f"{stem_of(one)}-model-*/{FILE}"))
         return [StudyRun(one, _about(path)["settings"]["models"][0], path, None) for path in found]
-    return [
-        StudyRun(
-            one, model, study.folder / f"{stem_of(one)}-model-{_slug(model)}", replace(study.settings, models=(model,))
-        )
-        for model in study.settings.models
-    ]
+    each = [(model, replace(study.settings, models=(model,))) for model in study.settings.models]
+    return [replace(_run_of(study, one, f"model-{_slug(model)}", settings), label=model) for model, settings in each]
 
 
 def stem_of(one: Kernel) -> str:
@@ -155,11 +157,17 @@ def run_study(study: Study, say: Callable[[str], None] = lambda line: None) -> d
     if missing or not runs:
         names = ", ".join(str(run.folder) for run in missing) or f"any run in {study.folder}"
         raise ModelError(f"missing or not finished: {names}; name a --model to run it", code="study")
-    rows = []
+    rows, waiting = [], []
     for run in runs:
         say(f"{run.folder.name}: {'recorded' if _finished(run.folder) else 'running'}")
-        attempts = _attempts(study, run)
+        try:
+            attempts = _attempts(study, run)
+        except Waiting as one:  # the others may go on meanwhile
+            waiting.append(str(one))
+            continue
         rows += _size_rows(study, run, attempts) if study.which == "sizes" else [_row(run, attempts)]
+    if waiting:
+        raise ModelError("\n".join(waiting), code="waiting")
     found = {"which": study.which, "gpu": study.gpu.name, "replay": study.replay, "kind": "simulated", "rows": rows}
     (study.folder / f"study-{study.which}.json").write_text(json.dumps(found, indent=1, allow_nan=False) + "\n")
     return found
@@ -180,7 +188,9 @@ def _attempts(study: Study, run: StudyRun) -> list[Attempt]:
         if inputs is not None and run.settings.context != "overload":
             inputs = replace(inputs, docs=None)
         options = {"inputs": inputs, "replay": study.replay, "resume": resume}
-        propose(run.kernel, study.gpu, run.folder, run.settings, **options, objective="l2_hit_rate")  # its figures
+        settings = replace(run.settings, no_compare=True)  # the figures have families and a search of their own
+        propose(run.kernel, study.gpu, run.folder, settings, **options, objective="l2_hit_rate")  # its figures
+        write_recording(run.folder, study.folder / RECORDED)
     with History(run.folder) as history:
         return [a for a in history if a.number == 0 or a.proposer.startswith(LLM)]
 
@@ -222,69 +232,3 @@ def _size_rows(study: Study, run: StudyRun, attempts: Sequence[Attempt]) -> list
             }
         )
     return rows
-
-
-def draw_study(found: Mapping[str, Any], path: Path) -> Path:
-    """Draw the result of `run_study`: bars for contexts and models, lines for progression and sizes."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    by_kernel: dict[str, list[Mapping[str, Any]]] = {}
-    for row in found["rows"]:
-        by_kernel.setdefault(row["kernel"], []).append(row)
-    panels = 1 if found["which"] in ("contexts", "models") else len(by_kernel)
-    figure = Figure(figsize=(max(5.0, 3.6 * panels), 3.6), dpi=120, layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.subplots(1, panels, squeeze=False)[0]
-    if panels == 1 and found["which"] in ("contexts", "models"):
-        _bars(axes[0], by_kernel)
-    else:
-        draw = _progression if found["which"] == "progression" else _sizes
-        for panel, (name, rows) in zip(axes, by_kernel.items(), strict=True):
-            draw(panel, rows)
-            panel.set_title(name)
-    for panel in axes:
-        panel.set_ylabel("L2 hit rate [%]")
-        panel.set_ylim(0, 100)
-        panel.grid(axis="y", alpha=0.3)
-        panel.legend(fontsize="small")
-    figure.suptitle(f"{found['which']} on {found['gpu']}, {found['replay']} replay, simulated")
-    figure.savefig(path, metadata={"Software": None})
-    return path
-
-
-def _pct(values: Sequence[float | None]) -> np.ndarray:
-    return np.array([np.nan if v is None else 100 * v for v in values], float)
-
-
-def _bars(axes: Axes, by_kernel: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
-    labels = list(dict.fromkeys(row["label"] for rows in by_kernel.values() for row in rows))
-    width, at = 0.8 / (len(labels) + 1), np.arange(len(by_kernel))
-    launched = [rows[0]["baseline_l2_hit_rate"] for rows in by_kernel.values()]
-    axes.bar(at, _pct(launched), width, color=LAUNCH_ORDER, label="launch order")
-    for i, label in enumerate(labels):
-        best = [next((r["best_l2_hit_rate"] for r in rows if r["label"] == label), None) for rows in by_kernel.values()]
-        axes.bar(at + (i + 1) * width, _pct(best), width, color=SERIES[i % len(SERIES)], label=label)
-    axes.set_xticks(at + 0.4 - width / 2, list(by_kernel), rotation=30, ha="right")
-
-
-def _progression(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    for i, row in enumerate(rows):
-        colour = SERIES[i % len(SERIES)]
-        each = _pct(row["l2_hit_rate_of_each"])
-        best = np.fmax.accumulate(np.concatenate([_pct([row["baseline_l2_hit_rate"]]), each]))
-        axes.plot(range(1, each.size + 1), each, ":", marker=".", color=colour)
-        axes.plot(range(best.size), best, color=colour, label=row["label"])
-    axes.set_xlabel("candidate")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-
-
-def _sizes(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
-    at = range(len(rows))
-    axes.plot(at, _pct([r["baseline_l2_hit_rate"] for r in rows]), color=LAUNCH_ORDER, marker="o", label="launch order")
-    axes.plot(at, _pct([r["best_l2_hit_rate"] for r in rows]), color=SERIES[0], marker="o", label=rows[0]["label"])
-    changing = [name for name in rows[0]["problem"] if len({r["problem"][name] for r in rows}) > 1]
-    names = ["\n".join(f"{name}={r['problem'][name]}" for name in changing) for r in rows]
-    axes.set_xticks(list(at), names, fontsize="x-small")
