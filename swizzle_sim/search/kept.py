@@ -58,10 +58,14 @@ def _as_found(kept: Mapping[int, str]) -> str:
 
 def _literals(tree: ast.AST) -> Iterator[ast.Constant]:
     """Integers of a text that say how large or how many; the arguments of ``range`` must stay literal."""
+    ranges = {id(part) for node in ast.walk(tree) if isinstance(node, ast.For) for part in ast.walk(node.iter)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.For):
-            node.iter = ast.Name("range")
-        if isinstance(node, ast.Constant) and type(node.value) is int and node.value >= LEAST:
+        if (
+            isinstance(node, ast.Constant)
+            and type(node.value) is int
+            and node.value >= LEAST
+            and id(node) not in ranges
+        ):
             yield node
 
 
