@@ -34,6 +34,10 @@ Which = Annotated[str, typer.Argument(metavar="contexts|models|sizes|benchmark")
 Size = Annotated[list[str] | None, typer.Option("--size", help="sizes: a problem to score on, 'M=2048 N=2048'.")]
 Folder = Annotated[Path, typer.Option("--out", "-o", help="Folder of the study.")]
 Replay = Annotated[str, typer.Option("--replay", help="Replay that the counts come from: lockstep or timed.")]
+Rewarded = Annotated[
+    str | None,
+    typer.Option("--reward", metavar="NAME|FILE.py:FUNCTION", help="Reward of your own, of an attempt and its scorer."),
+]
 Calls = Annotated[int, typer.Option("--calls", min=1, help="Candidates that tuning may have judged.")]
 
 
@@ -187,6 +191,7 @@ class TuneOptions:
     prices: Prices = None
     seed: Seed = 0
     out: Folder = Path("tuned")
+    reward: Rewarded = None
 
 
 @grouped
@@ -195,6 +200,7 @@ def tune_prompt(model: Model, train: Train, held_out: HeldOut, options: TuneOpti
     from swizzle_sim.cli.output import console, print_json, say, table
     from xcd_model import gpu as load_gpu
 
+    from .extensions import REWARDS, load_own
     from .providers import preflight
     from .settings import Settings, load_prices
     from .tune import Tuning
@@ -214,6 +220,7 @@ def tune_prompt(model: Model, train: Train, held_out: HeldOut, options: TuneOpti
         calls=options.calls,
         prices=load_prices(options.prices),
         replay=options.replay,
+        reward=load_own(options.reward, REWARDS) if options.reward else None,
     )
     found = tune(task, say=say)
     if json:

@@ -40,8 +40,8 @@ Context = Annotated[
     str | None,
     _llm(
         "--context",
-        metavar="NAME",
-        help="Hardware description in the prompt: aware, unaware or overload.",
+        metavar="NAME|FILE.py:FUNCTION",
+        help="Hardware description in the prompt: aware, unaware, overload, or your own.",
         autocompletion=offer(lambda: ("aware", "unaware", "overload")),
     ),
 ]

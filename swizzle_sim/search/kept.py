@@ -11,6 +11,7 @@ import ast
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from swizzle_sim.base.atomic_write import write_whole
@@ -27,6 +28,7 @@ from xcd_model.errors import LanguageError, NotBijective, SearchError
 
 KEPT = Path("kept")
 FACTORS = (1, 2, 4)  # by which a literal becomes smaller and larger
+MOST_LISTED = 4096  # combinations of a template that are put in order
 MOST_TRIED = 16  # combinations of a kept template on the next kernel, those nearest the literals first
 LEAST = 2  # literals below say first, next and none, and are no sizes
 
@@ -40,10 +42,8 @@ def keep(best: Attempt, scorer: Scorer, name: str) -> Template:
     if (text := str(best.verdict.get("template", "")).lstrip()).startswith("template"):
         return replace(read_template(text), name=name)
     body = _with_xcds(best.source, scorer)
-    literals = sorted({node.value for node in _literals(ast.parse(body))})
-    names = {value: f"n{i}" for i, value in enumerate(literals, 1)}
-    values = {value: _values(body, value, scorer) for value in literals}
-    kept = {value: names[value] for value in literals if len(values[value]) > 1}
+    values = {literal: _values(body, literal, scorer) for literal in sorted(_literals(ast.parse(body)))}
+    kept = {literal: f"n{i}" for i, literal in enumerate((one for one in values if len(values[one]) > 1), 1)}
     ranges = tuple(
         ParameterRange(kept[value], tuple(values[value]), "{" + ", ".join(map(str, values[value])) + "}")
         for value in kept
@@ -56,17 +56,11 @@ def _as_found(kept: Mapping[int, str]) -> str:
     return ", ".join(f"{name} = {value}" for value, name in kept.items()) or "no literal"
 
 
-def _literals(tree: ast.AST) -> Iterator[ast.Constant]:
+def _literals(tree: ast.AST) -> set[int]:
     """Integers of a text that say how large or how many; the arguments of ``range`` must stay literal."""
     ranges = {id(part) for node in ast.walk(tree) if isinstance(node, ast.For) for part in ast.walk(node.iter)}
-    for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Constant)
-            and type(node.value) is int
-            and node.value >= LEAST
-            and id(node) not in ranges
-        ):
-            yield node
+    constants = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in ranges]
+    return {node.value for node in constants if type(node.value) is int and node.value >= LEAST}
 
 
 class _Named(ast.NodeTransformer):
@@ -141,8 +135,8 @@ def kept_candidates(templates: Sequence[Template], kernel: Kernel, gpu: Gpu) -> 
             space = TemplateSpace(template, [kernel], gpu)
         except (LanguageError, SearchError):  # a size that this kernel has under that name, or conditions it fails
             continue
-        nearest = sorted(itertools.islice(space.points(), 4096), key=lambda values, of=space: _steps(values, of))
-        for values in nearest[:MOST_TRIED]:
+        points = itertools.islice(space.points(), MOST_LISTED)
+        for values in sorted(points, key=partial(_steps, space=space))[:MOST_TRIED]:
             told = {"template": template.name, "parameters": dict(values)}
             yield Candidate(template.title(values), template.source(values), "families", told)
 
