@@ -11,6 +11,7 @@ orders of the GPU, and else how busy each resource is.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -30,6 +31,7 @@ from xcd_model.replay import traffic as columns
 
 from .reuse import KINDS, Reuse, reuse_of
 
+_TIMES = re.compile(r"([\d.,]+) of ([\d.,]+) µs")
 CONFLICTS, DRIFT, EITHER = "conflicts", "drift", "conflicts or drift"
 UNEXPLAINED = {
     CONFLICTS: "unexplained by the above: most likely lines of one set that push each other out, as strides do",
@@ -109,10 +111,24 @@ def bottleneck_of(scorer: Scorer, order: np.ndarray, score: Score, *, hardware: 
             if 100 * n / everything >= WORTH_NAMING
         },
         **({"xcds_that_touch_a_line": copies} if copies else {}),
-        "limit": limit_of(scorer, score) if scorer.replay == "timed" else f"most of the time: {score.limiter}",
+        "limit": _limit(scorer, score),
         "busy_pct": {name: round(100 * us / score.time_us) for name, us in score.busy_us.items()},
     }
     return report | _spread(score)
+
+
+def _limit(scorer: Scorer, score: Score) -> str:
+    """What limits the time, which is told in shares where times rank nothing."""
+    if scorer.replay != "timed":
+        return f"most of the time: {score.limiter}"
+    said = limit_of(scorer, score).partition("; no other order")[0]  # an order may be sought for its hits
+    if times_rank(scorer.gpu.name, scorer.replay):
+        return said
+    return _TIMES.sub(lambda found: f"{100 * _number(found[1]) / _number(found[2]):.0f} % of the time", said)
+
+
+def _number(text: str) -> float:
+    return float(text.replace(",", ""))
 
 
 def legend(reports: Iterable[Mapping[str, Any]]) -> dict[str, str]:

@@ -39,7 +39,6 @@ RAW_BINS = 16  # of the raw counters
 CALLS = ("cdiv(a, b), which rounds up", "min", "max", "abs", "tl.where(condition, a, b)", PAIR_FUNCTION)
 CHARS_PER_TOKEN = 4  # of English and figures; enough to size a document
 MAX_DOCS_BYTES = 4 << 20
-EXAMPLE = "contiguous+row"  # of a name that is an answer
 MOST_ITEMS = 1024  # of an index table that is shown
 MOST_RUNS = 400  # of equal items
 PARTITIONS = (
@@ -190,15 +189,23 @@ def language_card(kernel: Kernel, *, schedule: bool = True) -> str:
         *(f"- {name}: {meaning}" for name, meaning in names.items()),
         "Sizes of this kernel, which the text may use by name: "
         + ", ".join(f"{name} = {size}" for name, size in kernel.problem.items()),
-        "In place of statements one line may name a known order, with numbers of your own, and placements (those that "
-        f"assign pid) before it: {', '.join(known_orders(kernel.grid, schedule))}; for example {EXAMPLE}.",
+        f"In place of statements one line may name a known order, with other numbers: {_named(kernel, schedule)}.",
     ]
     return "\n".join(lines)
 
 
-def known_orders(grid: Grid, schedule: bool) -> list[str]:
-    """Families that a grid has the axes for, with their parameters; without a schedule those that know no XCDs."""
-    axes = {0, *([2] if grid.shape else []), *([3] if len(grid.launch) == 3 else [])}
+def _named(kernel: Kernel, schedule: bool) -> str:
+    """Families that are answers, in words."""
+    placements, orders = (known_orders(kernel.grid, schedule, places=places) for places in (True, False))
+    if not orders:
+        return f"{', '.join(placements)}; or two of them, joined by +"
+    named = f"{', '.join(placements)}, alone or with + before one of {', '.join(orders)}"
+    return f"{named}; such as {placements[0]}+{orders[0]}"
+
+
+def known_orders(grid: Grid, schedule: bool, *, places: bool) -> list[str]:
+    """Placements, or orders that a grid has the axes for, with parameters; without a schedule what knows no XCDs."""
+    axes: set[int] = {0} if places else {2} if grid.shape else {3} if len(grid.launch) == 3 else set()
     return [
         f"{name}({', '.join(f'{key}={one.default}' for key, one in found.parameters.items())})".replace("()", "")
         for name, found in FAMILIES.items()
@@ -222,7 +229,7 @@ def grid_names(kernel: Kernel) -> dict[str, str]:
         names = {"pid": f"linear id of the tile that a program took, 0 to {last}", "num_pids": "tiles in all"}
     if grid.tiles:
         names["num_pid_m, num_pid_n"] = f"tile rows and columns, {grid.tiles[0]} and {grid.tiles[1]}"
-        names["pid_m, pid_n"] = "tile of this workgroup in launch order: pid // num_pid_n, pid % num_pid_n"
+        names["pid_m, pid_n"] = "tile of this id in launch order: pid // num_pid_n, pid % num_pid_n"
     elif len(grid.launch) > 1:
         axes = "xyz"[: len(grid.launch)]
         inner = " + num_pid_x * (pid_y + num_pid_y * pid_z)" if len(axes) == 3 else " + num_pid_x * pid_y"

@@ -306,7 +306,8 @@ class Judge:
         if score is not None:
             self._costs[attempt.number] = self.ranking.cost(attempt)
             self.best = min(self.best, self._costs[attempt.number][0])
-            self._words[attempt.number] = f", which had {100 * score.l2_hit_rate:.2f} % in {score.time_us:.1f} us"
+            time = f" in {score.time_us:.1f} us" if self.ranking.main.name == "time" else ""
+            self._words[attempt.number] = f", which had {100 * score.l2_hit_rate:.2f} %{time}"
         elif stage == "small replay":
             self._words[attempt.number] = f", which {attempt.critique}"
 
