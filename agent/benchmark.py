@@ -10,7 +10,6 @@ above the search, each with the interval that nine of ten resamplings of the tas
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,9 +26,9 @@ from xcd_model import Gpu
 from xcd_model.errors import ModelError, SwizzleSimError
 
 from .baselines import FAMILIES, SEARCH
-from .folder import Waiting
 from .loop import is_models, propose
 from .settings import Inputs, Settings
+from .study import collected, is_finished, written
 from .transcript import STEP, Transcript
 
 GPUS = ("mi300x", "mi355x", "h200")
@@ -65,21 +64,20 @@ def run_benchmark(task: Benchmark, say: Callable[[str], None] = lambda line: Non
     found : dict
         JSON-ready: the protocol, a row for each run, and ``table``, mean and interval of each of `FIGURES`.
     """
-    rows, waiting = [], []
-    for name, kernel, gpu in _tasks(task, say):
-        for seed in range(task.seeds):
-            folder = task.folder / f"{name}-{gpu.name}-sizes{task.seed}-run{seed}"
-            say(folder.name)
-            try:
-                rows.append(_row(_run(task, kernel, gpu, folder, seed), kernel, gpu, seed))
-            except Waiting as one:
-                waiting.append(str(one))
-    if waiting:
-        raise ModelError("\n".join(waiting), code="waiting")
-    about = {"which": "benchmark", "kind": "simulated", "models": list(task.settings.models), "seed": task.seed}
-    found = {**about, "gpus": [gpu.name for gpu in task.gpus], "seeds": task.seeds, "rows": rows, "table": table(rows)}
-    (task.folder / "study-benchmark.json").write_text(json.dumps(found, indent=1, allow_nan=False) + "\n")
-    return found
+    runs = [
+        (kernel, gpu, seed, task.folder / f"{name}-{gpu.name}-sizes{task.seed}-run{seed}")
+        for name, kernel, gpu in _tasks(task, say)
+        for seed in range(task.seeds)
+    ]
+    rows = collected(runs, lambda run: _row(_run(task, *run), *run[:3]), lambda run: run[3], say)
+    about: dict[str, Any] = {
+        "which": "benchmark",
+        "kind": "simulated",
+        "models": list(task.settings.models),
+        "seed": task.seed,
+    }
+    about |= {"gpus": [gpu.name for gpu in task.gpus], "seeds": task.seeds}
+    return written({**about, "rows": rows, "table": table(rows)}, task.folder)
 
 
 def drawn_sizes(usual: Mapping[str, int], draw: random.Random) -> dict[str, int]:
@@ -109,14 +107,12 @@ def _drawn(load: Callable[[Mapping[str, int], Gpu], Kernel], gpu: Gpu, draw: ran
     return usual
 
 
-def _run(task: Benchmark, kernel: Kernel, gpu: Gpu, folder: Path, seed: int) -> Run:
-    resume = (folder / FILE).is_file()
-    if resume:
+def _run(task: Benchmark, kernel: Kernel, gpu: Gpu, seed: int, folder: Path) -> Run:
+    if is_finished(folder):
         with History(folder) as history:
-            if history.state == "finished":
-                return Run(folder, tuple(history), ranking_of(history.about))
-    settings = replace(task.settings, seed=seed, no_compare=False)
-    return propose(kernel, gpu, folder, settings, inputs=task.inputs, replay=task.replay, resume=resume)
+            return Run(folder, tuple(history), ranking_of(history.about))
+    how: dict[str, Any] = {"inputs": task.inputs, "replay": task.replay, "resume": (folder / FILE).is_file()}
+    return propose(kernel, gpu, folder, replace(task.settings, seed=seed), **how)
 
 
 def _row(run: Run, kernel: Kernel, gpu: Gpu, seed: int) -> dict[str, Any]:

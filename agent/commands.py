@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 Kernels = Annotated[list[str], typer.Option("--kernel", help="Kernel and sizes, such as 'gemm M=4096 N=4096'.")]
 Train = Annotated[list[str], typer.Option("--train", help="Kernel to train on, with sizes; repeatable.")]
 HeldOut = Annotated[list[str], typer.Option("--held-out", help="Kernel to measure on, with sizes.")]
-Which = Annotated[str, typer.Argument(metavar="contexts|models|sizes|benchmark")]
-Size = Annotated[list[str] | None, typer.Option("--size", help="sizes: a problem to score on, 'M=2048 N=2048'.")]
+Which = Annotated[str, typer.Argument(metavar="contexts|models|benchmark")]
 Folder = Annotated[Path, typer.Option("--out", "-o", help="Folder of the study.")]
 Replay = Annotated[str, typer.Option("--replay", help="Replay that the counts come from: lockstep or timed.")]
 Rewarded = Annotated[
@@ -55,19 +54,17 @@ class StudyModels:
     max_dollars: MaxDollars = None
     prices: Prices = None
 
-    def settings(self, seed: int) -> Settings | None:
-        """Settings of the runs, whose models have answered; None where no model is named."""
+    def settings(self, seed: int) -> Settings:
+        """Settings of the runs, whose models have answered."""
         from .providers import preflight
         from .settings import Settings
 
-        if not self.model:
-            return None
         typed = {
             key: getattr(self, key)
             for key in ("api_base", "iterations", "candidates", "image", "temperature", "max_dollars")
         }
         given: dict[str, Any] = {key: value for key, value in typed.items() if value is not None}
-        settings = Settings(models=tuple(self.model), seed=seed, **given)
+        settings = Settings(models=tuple(self.model or ()), seed=seed, **given)
         preflight(settings.models, self.api_base)
         return settings
 
@@ -83,11 +80,8 @@ class StudyRuns:
 
 
 @grouped
-def study(
-    which: Which, kernels: Kernels, models: StudyModels, runs: StudyRuns, sizes: Size = None, json: Json = False
-) -> None:
-    """Compare contexts, models or sizes over runs of models, or score a model by a protocol; runs what is missing."""
-    from swizzle_sim.cli.arguments import parse_sizes
+def study(which: Which, kernels: Kernels, models: StudyModels, runs: StudyRuns, json: Json = False) -> None:
+    """Compare contexts or models over runs of one order an answer, or score a model by a protocol."""
     from swizzle_sim.cli.output import print_json, say
     from xcd_model import gpu as load_gpu
 
@@ -109,7 +103,6 @@ def study(
         settings=settings,
         inputs=inputs,
         replay=runs.replay,
-        sizes=tuple(parse_sizes(shlex.split(text)) for text in sizes or ()),
     )
     found = run_study(task, say)
     if json:
@@ -118,19 +111,15 @@ def study(
         _print_study(found, runs.out / f"study-{which}.json")
 
 
-def _benchmark(kernels: list[str], settings: Settings | None, inputs: Inputs, runs: StudyRuns, json: bool) -> None:
+def _benchmark(kernels: list[str], settings: Settings, inputs: Inputs, runs: StudyRuns, json: bool) -> None:
     """Score a model by the protocol, on its GPUs; ``--seed`` draws the sizes."""
     from functools import partial
 
     from swizzle_sim.cli.arguments import load_fitting
     from swizzle_sim.cli.output import SIMULATED, print_json, say, table
     from xcd_model import gpu as load_gpu
-    from xcd_model.errors import ModelError
 
     from .benchmark import GPUS, INTERVAL, Benchmark, run_benchmark
-
-    if settings is None:
-        raise ModelError("the benchmark scores a model: name one with --model", code="no-model")
 
     def load(name: str, sizes: Any, gpu: Any) -> Kernel:
         return load_fitting(name, [f"{key}={value}" for key, value in sizes.items()], gpu)

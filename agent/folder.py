@@ -1,7 +1,7 @@
 """`FolderEndpoint`: a folder in place of a server. Each question is a file, and its answer a file beside it.
 
 ``--model folder/NAME --api-base FOLDER`` writes ``001-DIGEST.prompt.md`` and reads ``001-DIGEST.answer.md``. A question
-without an answer ends the command with code ``waiting``: the same command, typed again, goes on.
+without an answer ends the command with code ``waiting``: the same study goes on, or ``optimize --resume RUN``.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ class FolderEndpoint:
             asked.write_text(prompt, encoding="utf-8")
         answered = asked.with_name(asked.name.replace(".prompt.", ".answer."))
         if not answered.is_file():
-            raise Waiting(f"{asked} waits for its answer in {answered.name}: lay it there and type the command again")
+            go_on = "lay it there and go on, with the same study or optimize --resume RUN"
+            raise Waiting(f"{asked} waits for its answer in {answered.name}: {go_on}")
         text = answered.read_text(encoding="utf-8")[: MAX_REPLY_CHARS + 1]
         return Answer(text, "stop", False, len(prompt) // CHARS_PER_TOKEN, len(text) // CHARS_PER_TOKEN)
 

@@ -32,7 +32,7 @@ from xcd_model import Gpu
 from xcd_model.errors import LanguageError, ModelError, SearchError
 
 from .baselines import add_baselines
-from .budget import Bandit, Budget
+from .budget import Budget, Turns
 from .cached_lm import CachedLM, Client, Retry, candidate_text
 from .endpoint import FATAL, UNANSWERED, Endpoint, Failure
 from .folder import FolderEndpoint
@@ -177,7 +177,7 @@ class _Loop:
             transcript.note(HARDWARE, 0, text)
         words = RemapWords(judge.scorer, settings.compile, recorded)
         self.briefing = Briefing(judge.scorer, settings, transcript, inputs.docs, self.ranking, words)
-        self.bandit = Bandit(settings.models)
+        self.turns = Turns(settings.models)
         state = None if inputs.program is None else dict(inputs.program)
         self.program = propose_program(image=settings.image, template=settings.stage_two > 0, state=state)
         self.before = _attempts(how.repeat)
@@ -197,8 +197,8 @@ class _Loop:
         ended = self.recorded.noted(END) if self.recorded else None
         self.transcript.note(END, 0, ended or {"reason": self.reason})
         judged = len(self.attempts) - 1
-        if not judged and not self.bandit.left and self.bandit.code != DONE:
-            raise ModelError(f"no model answered: {self.bandit.why}", code=self.bandit.code)
+        if not judged and not self.turns.left and self.turns.code != DONE:
+            raise ModelError(f"no model answered: {self.turns.why}", code=self.turns.code)
         if self.settings.no_compare:
             return
         options: dict[str, Any] = {"recorded": self.before, "on_count": self.how.on_compared}
@@ -218,9 +218,9 @@ class _Loop:
             if stop := self._stop(iteration):
                 self.reason = stop
                 return
-            if not self.bandit.left:
-                why = "no model proposes any more" if self.bandit.code == DONE else "models: every one was dropped"
-                self.reason = f"{why} ({self.bandit.why})"
+            if not self.turns.left:
+                why = "no model proposes any more" if self.turns.code == DONE else "models: every one was dropped"
+                self.reason = f"{why} ({self.turns.why})"
                 return
             step = yield from self._iteration(iteration)
             self.transcript.note(STEP, iteration, step)
@@ -250,8 +250,7 @@ class _Loop:
 
     def _iteration(self, iteration: int) -> Generator[Candidate, Attempt, dict[str, Any]]:
         """Candidates of one model, and what became of them."""
-        model = self.bandit.choose()
-        before = self._gained()
+        model = self.turns.choose()
         outcomes: list[dict[str, Any]] = []
         try:
             analysis = self._analysis(model)
@@ -270,12 +269,11 @@ class _Loop:
         except Failure as failure:
             outcomes.append({"attempt": None, "code": failure.code, "message": failure.message[:500]})
             if failure.code in FATAL or failure.code == DONE:
-                self.bandit.drop(model, failure)
+                self.turns.drop(model, failure)
         exchanges = [e for e in self.transcript if e.iteration == iteration]
         tokens = sum((e.input_tokens or 0) + (e.output_tokens or 0) for e in exchanges)
         prices = [e.dollars for e in exchanges]
         dollars = None if None in prices else sum(p for p in prices if p is not None)
-        self.bandit.pay(model, self._gained() - before, dollars, tokens)
         return {
             "iteration": iteration,
             "model": model,
@@ -289,10 +287,6 @@ class _Loop:
 
     def _best(self) -> Score:
         return self.ranking.order(self.attempts)[0].score or self.judge.scorer.baseline
-
-    def _gained(self) -> float:
-        """Gain of the best attempt over the launch order, in the run's objective."""
-        return self.ranking.main.gain(self._best(), self.judge.scorer.baseline)
 
     def _no_more(self, iteration: int, candidate: int) -> bool:
         """Whether the budget ends an iteration between two candidates, now or when it was recorded."""

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from swizzle_agent.budget import Bandit
+from swizzle_agent.budget import Turns
 from swizzle_agent.contexts import CHARS_PER_TOKEN, OVERLOAD_TOKENS, hardware_text, language_card, read_docs
 from swizzle_agent.endpoint import Failure
 from swizzle_agent.loop import repeat_run
@@ -86,26 +86,13 @@ def test_the_picture_is_the_same_every_time(scorer):
     assert png != picture_png(scorer, order[::-1].copy())
 
 
-def test_the_bandit_tries_each_and_then_prefers_what_pays():
-    bandit = Bandit(("dear", "cheap", "useless"))
-    asked = []
-    for _ in range(40):
-        model = bandit.choose()
-        asked.append(model)
-        bandit.pay(model, 0.0 if model == "useless" else 0.01, {"dear": 0.1, "cheap": 0.01, "useless": 0.01}[model], 10)
-    assert asked[:3] == ["dear", "cheap", "useless"]
-    assert asked.count("cheap") > 20 > asked.count("dear") + asked.count("useless")
-    bandit.drop("cheap", Failure("auth", "no key"))
-    assert bandit.choose() != "cheap"
-    for model in ("dear", "useless"):
-        bandit.drop(model, Failure("billing", "no money"))
+def test_models_take_turns_until_they_are_dropped():
+    turns = Turns(("a", "b", "c"))
+    assert [turns.choose() for _ in range(4)] == ["a", "b", "c", "a"]
+    turns.drop("b", Failure("auth", "no key"))
+    assert [turns.choose() for _ in range(3)] == ["c", "a", "c"]
+    for model in ("a", "c"):
+        turns.drop(model, Failure("billing", "no money"))
     with pytest.raises(ModelError, match="no money") as error:
-        bandit.choose()
+        turns.choose()
     assert error.value.code == "auth"
-
-
-def test_a_model_without_a_price_is_compared_by_tokens():
-    bandit = Bandit(("a", "b"))
-    bandit.pay("a", 0.01, None, 1_000_000)
-    bandit.pay("b", 0.01, None, 1_000)
-    assert [bandit.choose() for _ in range(1)] == ["b"]
