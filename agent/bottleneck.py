@@ -22,8 +22,8 @@ from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.advice import limit_of
 from swizzle_sim.search.bench import MemoScorer, lockstep_like, score_on
-from swizzle_sim.search.judge import left_of
-from swizzle_sim.search.ranking import times_rank
+from swizzle_sim.search.judge import Judge, left_of
+from swizzle_sim.search.ranking import TIME
 from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Gpu, Traffic
 from xcd_model import gpu as load_gpu
@@ -76,11 +76,13 @@ def bottleneck_report(
     """
     scorer = MemoScorer(kernel, load_gpu(gpu) if isinstance(gpu, str) else gpu, replay=replay)
     order = scorer.permutation(Swizzle.read(swizzle))
-    return bottleneck_of(scorer, order, score_on(scorer, order))
+    return bottleneck_of(scorer, order, score_on(scorer, order), times=Judge(scorer).ranking.main == TIME)
 
 
-def bottleneck_of(scorer: Scorer, order: np.ndarray, score: Score, *, hardware: bool = True) -> dict[str, Any]:
-    """Report on one permutation, JSON-ready; all figures are simulated.
+def bottleneck_of(
+    scorer: Scorer, order: np.ndarray, score: Score, *, times: bool, hardware: bool = True
+) -> dict[str, Any]:
+    """Report on one permutation, JSON-ready, with ``times`` where they decide; all figures are simulated.
 
     Parameters
     ----------
@@ -93,7 +95,7 @@ def bottleneck_of(scorer: Scorer, order: np.ndarray, score: Score, *, hardware: 
     }
     if score.balance is not None and score.balance.over_ideal >= TELLING:
         report["makespan_over_ideal"] = round(score.balance.over_ideal, 2)
-    if times_rank(scorer.gpu.name, scorer.replay):
+    if times:
         report |= {"time_us": round(score.time_us, 1), "speedup": round(score.speedup, 3)}
     misses = _misses(traffic)
     everything = max(1.0, sum(misses.values()))
@@ -111,20 +113,19 @@ def bottleneck_of(scorer: Scorer, order: np.ndarray, score: Score, *, hardware: 
             if 100 * n / everything >= WORTH_NAMING
         },
         **({"xcds_that_touch_a_line": copies} if copies else {}),
-        "limit": _limit(scorer, score),
+        "limit": _limit(scorer, score, times),
         "busy_pct": {name: round(100 * us / score.time_us) for name, us in score.busy_us.items()},
     }
     return report | _spread(score)
 
 
-def _limit(scorer: Scorer, score: Score) -> str:
+def _limit(scorer: Scorer, score: Score, times: bool) -> str:
     """What limits the time, which is told in shares where times rank nothing."""
     if scorer.replay != "timed":
         return f"most of the time: {score.limiter}"
     said = limit_of(scorer, score).partition("; no other order")[0]  # an order may be sought for its hits
-    if times_rank(scorer.gpu.name, scorer.replay):
-        return said
-    return _TIMES.sub(lambda found: f"{100 * _number(found[1]) / _number(found[2]):.0f} % of the time", said)
+    shares = _TIMES.sub(lambda found: f"{100 * _number(found[1]) / _number(found[2]):.0f} % of the time", said)
+    return said if times else shares
 
 
 def _number(text: str) -> float:

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from swizzle_sim.base.release import install_hint, version
-from swizzle_sim.language import Grid, Swizzle, Verdict, verify
+from swizzle_sim.language import Grid, Verdict, verify
 from swizzle_sim.pricing.scores import Score
-from swizzle_sim.search.advice import advise
+from swizzle_sim.search.advice import advise_run
 from swizzle_sim.search.bench import MemoScorer, score_on
-from swizzle_sim.search.candidates import Candidate
+from swizzle_sim.search.candidates import LAUNCH_ORDER, Candidate
 from swizzle_sim.search.judge import Judge, as_candidate
+from swizzle_sim.search.ranking import TIME
 from swizzle_sim.search.strategies.families import optimize as try_families
 from swizzle_sim.workload.kernels import is_user_kernel
 from xcd_model import gpu as load_gpu
@@ -61,17 +62,18 @@ def score(kernel: str, text: str, sizes: dict[str, int] | None = None, gpu: str 
         return {"verdict": _verdict(verdict)}
     order = scorer.permutation(swizzle)
     found = score_on(scorer, order)
-    attempt = judge.judge(Candidate("the order", swizzle.source, "given"))
-    report = bottleneck_of(scorer, order, found)
-    launched = bottleneck_of(scorer, scorer.permutation(Swizzle.parse("identity")), scorer.baseline)
-    advice = advise(scorer, judge.ranking, scorer.baseline, attempt) if attempt.score else None
+    attempts = [judge.judge(one, i) for i, one in enumerate([LAUNCH_ORDER, Candidate("it", swizzle.source, "given")])]
+    times = judge.ranking.main == TIME
+    report = bottleneck_of(scorer, order, found, times=times)
+    launched = bottleneck_of(scorer, scorer.permutation(LAUNCH_ORDER.swizzle), scorer.baseline, times=times)
+    advice = advise_run(scorer, judge.ranking, attempts, "")
     return {
         "verdict": _verdict(verdict),
         "score": _figures(found),
         "baseline": _figures(scorer.baseline),
         "misses_pct": {"score": report["misses_pct"], "baseline": launched["misses_pct"]},
         "limit": report["limit"],
-        **({"advice": {"verdict": advice.verdict, "what": advice.what, "why": advice.why}} if advice else {}),
+        "advice": {"verdict": advice.verdict, "what": advice.what, "why": advice.why},
     }
 
 

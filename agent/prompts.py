@@ -17,7 +17,7 @@ from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.report.display.tiles import plane, tile_map
 from swizzle_sim.rewrite.price import price
 from swizzle_sim.search.history import Attempt
-from swizzle_sim.search.ranking import Ranking, times_note, times_rank
+from swizzle_sim.search.ranking import TIME, Ranking, times_note
 from xcd_model import xcd_of
 from xcd_model.analysis.sampled_misses import misses_of_workgroups, sampled_touches
 from xcd_model.analysis.schedule import schedule_of
@@ -108,7 +108,7 @@ class Briefing:
     def _launch_order(self, attempts: Sequence[Attempt], best: Attempt, place: str) -> dict[str, Any]:
         """Objective, best so far, and everything of the launch order."""
         objective = self.ranking.sentence()
-        if self.with_hardware and times_rank(self.scorer.gpu.name, self.scorer.replay):
+        if self.with_hardware and self.ranking.main == TIME:
             objective += " " + times_note(self.scorer.gpu.name, self.scorer.replay)
         report = {"objective": objective, "best": self._best(attempts, best), **self.access}
         figures = {key: value for key, value in self.report(attempts[0]).items() if key != "speedup"}
@@ -150,7 +150,8 @@ class Briefing:
         if known is None:
             if attempt.score is None:
                 return {}
-            found = bottleneck_of(self.scorer, self._order(attempt), attempt.score, hardware=self.with_hardware)
+            told = {"times": self.ranking.main == TIME, "hardware": self.with_hardware}
+            found = bottleneck_of(self.scorer, self._order(attempt), attempt.score, **told)
             if self.with_hardware and (words := self.price_of(attempt)):
                 found[REGISTERS] = words
             self.notes.note(NOTE, attempt.number, found)
