@@ -93,7 +93,7 @@ def bottleneck_of(
         "l2_hit_rate_pct": _pct(score.l2_hit_rate),
         **points_left(scorer, score),
     }
-    if score.balance is not None and score.balance.over_ideal >= TELLING:
+    if hardware and score.balance is not None and score.balance.over_ideal >= TELLING:
         report["makespan_over_ideal"] = round(score.balance.over_ideal, 2)
     if times:
         report |= {"time_us": round(score.time_us, 1), "speedup": round(score.speedup, 3)}
