@@ -333,7 +333,7 @@ class _Loop:
             refusal = f"template-{error.code}", str(error)
             return Candidate(name, text, proposer, {"template": text}, refusal=refusal)
         words, tried = landscape(template, found.attempts), found.attempts[1:]
-        scored = sorted((a for a in tried if a.score is not None), key=lambda a: (a.verdict["costs"], a.number))
+        scored = [a for a in found.ranked if a.number]  # as the run ranks, not by the figure of the search alone
         told: dict[str, Any] = {"stage_two": {"looked_at": len(tried), "replays": len(scored)}, "template": text}
         if not scored:
             return Candidate(name, text, proposer, told, refusal=("template-nothing", words))

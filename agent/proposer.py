@@ -30,7 +30,7 @@ TEMPLATE_EVALUATIONS = 60  # full replays for each template
 def llm(task: Task) -> Proposed:
     """Run the loop with templates where a search of each is cheap, and else with one order an answer."""
     options = task.options
-    if task.kernel and task.gpu and not task.how.resume and "stage_two" not in options:
+    if task.kernel and task.gpu and not task.how.resume and "program" not in options:  # which is tuned for one order
         lookups = Scorer(task.kernel, task.gpu, **task.how.of_scorer).lookups
         options = {**options, "stage_two": TEMPLATE_EVALUATIONS * (TEMPLATE_EVALUATIONS * lookups <= LOOKUPS)}
     return _asked(replace(task, options=options))

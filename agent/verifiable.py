@@ -1,11 +1,4 @@
-"""`reward` and `rewards`: the judge as a verifiable reward, for training models to write swizzles.
-
-0            outside the language, or above the proven bound: a defect, never a win
-0.1          no bijection at the kernel's grid
-0.2          no better than the launch order; also `DONE` where there is something to gain
-0.2 to 1     by the share of what can be gained in the objective that ranks orders on the GPU
-1            `DONE`, and any bijection that loses nothing, of a kernel whose launch order leaves nothing to gain
-"""
+"""`reward` and `rewards`: the judge as a verifiable reward, for training models to write swizzles."""
 
 from __future__ import annotations
 
