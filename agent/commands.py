@@ -220,12 +220,14 @@ def tune_prompt(model: Model, train: Train, held_out: HeldOut, options: TuneOpti
     console(wide=True).print(f"written: {found.program}; use it with --program {found.program}", markup=False)
 
 
+KNOWN = ("baseline", "families", "search")  # proposers of orders that need no keeping
+Kept = Annotated[int | None, typer.Option("--attempt", min=1, help="Number of another attempt to keep.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder.")]
 KeptName = Annotated[str | None, typer.Option("--name", help="Of the template; by default that of the run's kernel.")]
 
 
-def keep(run: RunFolder, name: KeptName = None, json: Json = False) -> None:
-    """Keep a run's best order as a template with its literals as parameters, for the families of the next kernel."""
+def keep(run: RunFolder, attempt: Kept = None, name: KeptName = None, json: Json = False) -> None:
+    """Keep a run's best new order as a template with its literals as parameters, for the families of later runs."""
     from swizzle_sim.cli.output import console, print_json
     from swizzle_sim.search.history import History
     from swizzle_sim.search.kept import keep as kept
@@ -235,9 +237,16 @@ def keep(run: RunFolder, name: KeptName = None, json: Json = False) -> None:
     from xcd_model.errors import RunError
 
     with History(run) as history:
-        about, best = history.about, ranking_of(history.about, run).order(history)[0]
-    if best.number == 0:
-        raise RunError(f"{run}: no order is better than the launch order, so there is none to keep")
+        about, ranked = history.about, ranking_of(history.about, run).order(history)
+    new = [one for one in ranked if (one.number == attempt if attempt else one.proposer not in KNOWN)]
+    if not new:
+        what = (
+            f"no attempt {attempt} with a score"
+            if attempt
+            else "no new order to keep, only known families; --attempt N keeps one"
+        )
+        raise RunError(f"{run}: {what}; `swizzle-sim report` lists the attempts")
+    best = new[0]
     template = kept(best, recorded_scorer(about), (name or about["kernel"]).replace("-", "_"))
     path = write_kept(template)
     if json:

@@ -111,7 +111,8 @@ def summary(run: Run) -> Proposed:
         exchanges, steps, plans = list(transcript), transcript.notes(STEP), transcript.notes(PLAN)
         ended = (transcript.noted(END) or {"reason": "interrupted"})["reason"]
     of = {name: [a for a in run.attempts if a.proposer.startswith(name)] for name in (LLM, FAMILIES, SEARCH)}
-    best = {name: next(iter(run.ranking.order(attempts)), None) for name, attempts in of.items()}
+    ranked = run.ranked  # all together: what an order is behind for depends on the others
+    best = {name: next((a for a in ranked if a.proposer.startswith(name)), None) for name in of}
     plan = plans[-1] if plans else {"evaluations": 0, "families": 0}
     beside = (
         ("launch order", run.baseline),

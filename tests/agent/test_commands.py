@@ -78,6 +78,10 @@ def test_optimize_with_a_model_and_repeat_it(here, monkeypatch, tmp_path):
     for name in ("best.txt", "best_triton.py", "report.html"):
         one, other = ((tmp_path / run / name).read_text() for run in ("run-one", "run-two"))
         assert one == other.replace("run-two", "run-one")
+    kept = here("keep", "run-one", "--name", "mine", "--json").json
+    assert kept["kept"] == "kept/mine.txt" and (tmp_path / "kept" / "mine.txt").read_text() == kept["template"]
+    assert kept["from"] == "scripted 1.0", "the order of the model, not that of a family"
+    assert "no attempt 99 with a score" in here("keep", "run-one", "--attempt", "99").err
     assert not any(b"unlikely-4711" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
 
