@@ -18,9 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.history import FILE, Attempt, History
+from swizzle_sim.search.judge import Judge
 from swizzle_sim.search.loop import Run
-from swizzle_sim.search.ranking import Ranking, ranking_of
+from swizzle_sim.search.ranking import HIT_RATE, Ranking, ranking_of
+from swizzle_sim.search.strategies.families import is_settled
 from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Gpu
 from xcd_model.errors import ModelError, SwizzleSimError
@@ -28,7 +31,7 @@ from xcd_model.errors import ModelError, SwizzleSimError
 from .baselines import FAMILIES, SEARCH
 from .loop import is_models, propose
 from .settings import Inputs, Settings
-from .study import collected, is_finished, written
+from .study import collected, is_finished, slug, with_own_answers, written
 from .transcript import STEP, Transcript
 
 GPUS = ("mi300x", "mi355x", "h200")
@@ -65,7 +68,7 @@ def run_benchmark(task: Benchmark, say: Callable[[str], None] = lambda line: Non
         JSON-ready: the protocol, a row for each run, and ``table``, mean and interval of each of `FIGURES`.
     """
     runs = [
-        (kernel, gpu, seed, task.folder / f"{name}-{gpu.name}-sizes{task.seed}-run{seed}")
+        (kernel, gpu, seed, task.folder / f"{slug(name)}-{gpu.name}-sizes{task.seed}-run{seed}")
         for name, kernel, gpu in _tasks(task, say)
         for seed in range(task.seeds)
     ]
@@ -91,7 +94,12 @@ def _tasks(task: Benchmark, say: Callable[[str], None]) -> Iterator[tuple[str, K
         for gpu in task.gpus:
             draw = random.Random(f"{task.seed} {name}")  # the same sizes on every GPU
             try:
-                yield name, _drawn(load, gpu, draw), gpu
+                kernel = _drawn(load, gpu, draw)
+                judge = Judge(Scorer(kernel, gpu, replay=task.replay))
+                if judge.ranking.main == HIT_RATE and is_settled(judge.scorer):
+                    say(f"{name} on {gpu.name}: left out: its launch order leaves nothing to gain")
+                    continue
+                yield name, kernel, gpu
             except SwizzleSimError as error:
                 say(f"{name} on {gpu.name}: left out: {error}")
 
@@ -112,7 +120,7 @@ def _run(task: Benchmark, kernel: Kernel, gpu: Gpu, seed: int, folder: Path) -> 
         with History(folder) as history:
             return Run(folder, tuple(history), ranking_of(history.about))
     how: dict[str, Any] = {"inputs": task.inputs, "replay": task.replay, "resume": (folder / FILE).is_file()}
-    return propose(kernel, gpu, folder, replace(task.settings, seed=seed), **how)
+    return propose(kernel, gpu, folder, with_own_answers(replace(task.settings, seed=seed), folder.name), **how)
 
 
 def _row(run: Run, kernel: Kernel, gpu: Gpu, seed: int) -> dict[str, Any]:

@@ -121,8 +121,9 @@ def _benchmark(kernels: list[str], settings: Settings, inputs: Inputs, runs: Stu
 
     from .benchmark import GPUS, INTERVAL, Benchmark, run_benchmark
 
-    def load(name: str, sizes: Any, gpu: Any) -> Kernel:
-        return load_fitting(name, [f"{key}={value}" for key, value in sizes.items()], gpu)
+    def load(text: str, sizes: Any, gpu: Any) -> Kernel:
+        name, *typed = shlex.split(text) or [""]
+        return load_fitting(name, [*typed, *(f"{key}={value}" for key, value in sizes.items())], gpu)
 
     found = run_benchmark(
         Benchmark(

@@ -81,7 +81,7 @@ def runs_of(study: Study) -> list[StudyRun]:
     """Runs of a study."""
     given = study.settings
     if study.which == "models":
-        arms = {model: (f"model-{_slug(model)}", replace(given, models=(model,))) for model in given.models}
+        arms = {model: (f"model-{slug(model)}", replace(given, models=(model,))) for model in given.models}
     elif given.image:
         arms = {"aware, picture": ("aware-image", replace(given, context="aware"))}
     else:
@@ -90,11 +90,16 @@ def runs_of(study: Study) -> list[StudyRun]:
 
 
 def _run_of(study: Study, one: Kernel, label: str, end: str, settings: Settings) -> StudyRun:
-    """One run; where answers come from a folder, in a folder of its own below it, so that each has a fresh context."""
+    """One run, in a folder of its name."""
     name = f"{stem_of(one)}-{end}"
-    if all(provider_of(model) == FOLDER for model in settings.models):
-        settings = replace(settings, api_base=str(Path(settings.api_base or ANSWERS) / name))
-    return StudyRun(one, label, study.folder / name, settings)
+    return StudyRun(one, label, study.folder / name, with_own_answers(settings, name))
+
+
+def with_own_answers(settings: Settings, run: str) -> Settings:
+    """Settings of one run; where answers come from a folder, it has one below, and so a context of its own."""
+    if not all(provider_of(model) == FOLDER for model in settings.models):
+        return settings
+    return replace(settings, api_base=str(Path(settings.api_base or ANSWERS) / run))
 
 
 def stem_of(one: Kernel) -> str:
@@ -103,7 +108,8 @@ def stem_of(one: Kernel) -> str:
     return "-".join([one.name, *(f"{k}{v}" for k, v in one.problem.items() if usual.get(k) != v)])
 
 
-def _slug(text: str) -> str:
+def slug(text: str) -> str:
+    """Text as a part of a file's name."""
     return re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-")
 
 
