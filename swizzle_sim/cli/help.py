@@ -21,10 +21,10 @@ TASKS = {
     "Look around": ("gpus", "kernels", "show", "doctor"),
     "Check and score a swizzle": ("check", "score", "ceiling", "hit-rates"),
     "Find a better one": ("optimize", "suite", "sweep", "what-if", "explore"),
-    "Runs": ("runs", "report", "compare", "export"),
+    "Runs": ("runs", "report", "compare", "export", "keep"),
     "Your own Triton kernel": ("init-kernel", "capture", "occupancy", "rewrite"),
     "Compare with hardware": ("calibrate", "bundle", "confirm", "import", "agreement"),
-    "Compare models": ("study", "tune-prompt"),
+    "Models and agents": ("study", "tune-prompt", "mcp"),
 }
 OTHERS = "More commands"
 

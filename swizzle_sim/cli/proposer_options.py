@@ -19,7 +19,7 @@ from swizzle_sim.cli.arguments import (
 )
 from xcd_model.errors import RunError
 
-LLM, SEARCH = "Options of --proposer llm and two-stage", "Options of --proposer search"
+LLM, SEARCH = "Options of --proposer llm, direct and two-stage", "Options of --proposer search"
 
 
 def _llm(*names: str, **settings: Any) -> Any:
@@ -75,8 +75,9 @@ Proposer = Annotated[
     option(
         "--proposer",
         metavar="NAME|FILE.py:FUNCTION",
-        help="Source of candidates: families, search, llm, two-stage, or a strategy of your own.",
-        offers=("families", "search", "llm", "two-stage"),
+        help="Source of candidates: families, search, llm (two-stage where replays are cheap, else direct), "
+        "or a strategy of your own.",
+        offers=("families", "search", "llm", "direct", "two-stage"),
     ),
 ]
 Out = Annotated[
@@ -188,8 +189,8 @@ class LlmOptions:
         str | None,
         _llm(
             "--context",
-            metavar="NAME",
-            help="Hardware description in the prompt: aware, unaware or overload.",
+            metavar="NAME|FILE.py:FUNCTION",
+            help="Hardware description in the prompt: aware, unaware, overload, or your own.",
             offers=("aware", "unaware", "overload"),
         ),
     ] = None

@@ -72,6 +72,13 @@ class Definitions:
                     seen.add(once)
                     yield whole
 
+    def divisors(self) -> Iterator[ast.expr]:
+        """Yield every parameter that something is divided by, each once, in source order."""
+        parted = [one for one in ast.walk(self._function) if isinstance(one, ast.BinOp)]
+        by = [one.right for one in parted if isinstance(one.op, ast.FloorDiv | ast.Mod)]
+        names = dict.fromkeys(one.id for one in by if isinstance(one, ast.Name) and one.id in self.parameters)
+        yield from (ast.Name(name, ast.Load()) for name in names)
+
     def _expand(self, node: ast.expr, within: tuple[str, ...] = ()) -> ast.expr | None:
         """Expression in parameters; ``within`` are the names that it is the meaning of: none is made of itself."""
         self._left -= 1

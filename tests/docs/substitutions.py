@@ -28,7 +28,8 @@ SMALLER = [  # (pattern, what takes its place), in this order
 PARSED = {  # pattern -> why it is only parsed, and what runs it instead
     r"--model|--replay runs/\S+-llm-": "needs a key or a recorded run of a model: tests/agent",
     r"optimize --resume runs": "needs a run of a model: tests/agent",
-    r"study progression": "needs runs of a model: tests/agent",
+    r"swizzle-sim keep": "needs a run of a model: tests/search/test_kept.py",
+    r"swizzle-sim mcp": "a server: tests/agent/test_mcp.py",
     r"--scheduler": "needs a Dask cluster: tests/search",
     r"swizzle-sim (import|agreement)": "replays what an H200 measured, at its size: tests/hardware",
     r"swizzle-sim calibrate": "needs the GPU, or rows of the checkout: tests/hardware",
