@@ -42,6 +42,7 @@ Candidates = Annotated[
 MaxDollars = Annotated[float | None, _llm("--max-dollars", metavar="USD", min=0, help="Stop after spending that many.")]
 Temperature = Annotated[float | None, _llm("--temperature", metavar="T", min=0, max=2, help="Sampling temperature.")]
 Prices = Annotated[Path | None, _llm("--prices", metavar="FILE", help="Price table in place of the shipped one.")]
+Image = Annotated[bool, _llm("--image", help="Show the model a picture of the best mapping.")]
 Program = Annotated[Path | None, _llm("--program", metavar="FILE", help="Program that tune-prompt saved.")]
 
 Evaluations = Annotated[
@@ -219,7 +220,7 @@ class LlmOptions:
     ] = None
     stream: Annotated[bool, _llm("--stream", help="Read answers as they are written.")] = False
     structured: Annotated[bool, _llm("--structured", help="Constrain answers by a JSON schema.")] = False
-    image: Annotated[bool, _llm("--image", help="Show the model a picture of the best mapping.")] = False
+    image: Image = False
     no_compare: Annotated[
         bool, _llm("--no-compare", help="Leave out the families and the search that stand beside the models' orders.")
     ] = False

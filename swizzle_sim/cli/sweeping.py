@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
 from swizzle_sim.base.interruption import go_on_with
 from swizzle_sim.base.progress import Progress
 from swizzle_sim.cli.arguments import (
