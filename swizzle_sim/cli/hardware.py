@@ -26,7 +26,7 @@ from swizzle_sim.cli.arguments import (
     option,
     run_folders,
 )
-from swizzle_sim.cli.output import line, pct, print_json, sizes_text, table, table_of
+from swizzle_sim.cli.output import line, pct, print_json, sizes_text, table_of
 from xcd_model.errors import CompileError, HardwareError, RunError
 
 if TYPE_CHECKING:
@@ -129,9 +129,7 @@ def _of_kernel(name: str, given: Candidates, folder: Path, seed: int, check: boo
 
 
 def import_(
-    result: Annotated[
-        Path, typer.Argument(metavar="RESULT", help="result.json of confirm.py, or a profiler's own file to look into.")
-    ],
+    result: Annotated[Path, typer.Argument(metavar="RESULT", help="result.json of confirm.py.")],
     run: Annotated[
         Path | None, option("--run", help="Run (or bundle) it belongs to; by default the one it names.")
     ] = None,
@@ -140,40 +138,15 @@ def import_(
     """Import a result: checked against its bundle, stored with the run, compared with the predictions."""
     from swizzle_sim.hardware.agreement import agreement as compare
     from swizzle_sim.hardware.node.manifest import MANIFEST
-    from swizzle_sim.hardware.results import check_result, is_result, keep_result, manifest_for, read_result
+    from swizzle_sim.hardware.results import check_result, keep_result, manifest_for, read_result
     from swizzle_sim.hardware.runs import predictor
 
-    if not is_result(result):
-        _look_into(result, json)
-        return
     found = read_result(result)
     where = run or _home_of(result, found)
     manifest = manifest_for(found, where)
     check_result(found, manifest)
     stored = None if (where / MANIFEST).is_file() else keep_result(where, found)
     _show([compare(manifest, found, predictor(where, manifest))], json, [str(stored)] if stored else [])
-
-
-def _look_into(path: Path, json: bool) -> None:
-    """Show what a profiler's own file says; nothing is stored."""
-    from swizzle_sim.hardware.readers import read_profile
-
-    found = read_profile(path)
-    if json:
-        document = {"format": found.format, "dispatches": [asdict(one) for one in found.dispatches]}
-        print_json({**document, "agents": [asdict(one) for one in found.agents], "notes": list(found.notes)})
-        return
-    rows = [
-        [one.kernel[:60], str(one.number), _fixed(one.duration_ns, 1e-3), name, f"{value:.6g}"]
-        for one in found.dispatches
-        for name, value in (one.counters or {"-": float("nan")}).items()
-    ]
-    if rows:
-        table(f"{path}: {found.format}", ("kernel", "launch", "time [µs]", "counter", "value"), rows, left=1)
-    for agent in found.agents:
-        line(f"{agent.name} {agent.product}: {agent.xcds} XCDs, {agent.compute_units} CUs")
-    for note in found.notes:
-        line(f"note: {note}")
 
 
 def _fixed(value: float | None, scale: float = 1.0, digits: int = 1) -> str:
@@ -272,6 +245,8 @@ def _show(found: list[Agreement], json: bool, written: list[str]) -> None:
 
 
 def _document(one: Agreement) -> dict[str, Any]:
+    from swizzle_sim.hardware.agreement import outcome
+
     return {
         "bundle": one.manifest["bundle"],
         "kernel": one.manifest["kernel"],
@@ -285,15 +260,19 @@ def _document(one: Agreement) -> dict[str, Any]:
             {
                 **{"figure": c.figure.name, "unit": c.figure.unit, "candidates": list(c.candidates)},
                 **{"predicted": list(c.predicted), "measured": list(c.measured)},
-                **{"rank_correlation": c.rank_correlation, "same_winner": c.same_winner},
+                **{"rank_correlation": c.rank_correlation, "same_winner": c.same_winner, "spread": list(c.spread)},
+                **dict(zip(("pairs_apart", "pairs_right"), c.pairs, strict=True)),
             }
             for c in one.comparisons
         ],
+        "outcome": outcome(one),
         "notes": one.result["notes"],
     }
 
 
 def _print(one: Agreement) -> None:
+    from swizzle_sim.hardware.node.formulas import formulas_of
+
     kind, replay = one.kind, one.manifest["replay"]
     reads = "read from the fabric" if one.manifest["gpu"]["vendor"] == "amd" else "read from memory"
 
@@ -318,5 +297,7 @@ def _print(one: Agreement) -> None:
         line(said)
     if kind == "replayed":
         line("replayed: these counts come from a stand-in or a recording; nothing here was measured")
+    for formula in formulas_of(one.manifest["gpu"]["arch"]):
+        line(f"{formula}: {formula.source}")
     for doubt in one.doubts:
         line(doubt)

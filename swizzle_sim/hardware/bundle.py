@@ -18,11 +18,9 @@ from swizzle_sim.capture.occupancy import ARCHITECTURES
 from swizzle_sim.capture.process import shared_worker
 from swizzle_sim.capture.workload import Workload, of_kernel
 from swizzle_sim.hardware.bundle_files import (
-    KERNELS,
     Device,
     arguments_of,
     device_of,
-    hip_source,
     package_files,
     probe_source,
     texts,
@@ -98,7 +96,7 @@ def make_bundle(
         "remapped_grid": made[0][2],
         **{"candidates": entries, "package": package},
     }
-    _write(folder, _sealed(manifest, files | texts(manifest)))
+    _write(folder, _sealed(manifest, files) | texts(manifest))
     return manifest
 
 
@@ -134,7 +132,7 @@ def _candidate(
     price = finalist.score.price if finalist.score else None
     emission = named(price.emission) if price else GENERAL
     found = rewrite_workload(work, swizzle, num_xcds=device.xcds, emission=emission)
-    plain = replace(emission, handed=False)  # the probe and HIP answer with a program id
+    plain = replace(emission, handed=False)  # the probe answers with a program id
     ids = rewrite_workload(work, swizzle, num_xcds=device.xcds, emission=plain) if emission.handed else found
     if check:
         arch = next((one for one in ARCHITECTURES if one.rstrip("a") == device.arch), device.arch)
@@ -148,9 +146,6 @@ def _candidate(
         f"{key}_probe.py": probe.encode(),
         f"{key}.txt": finalist.source.encode(),
     }
-    if device.vendor == "amd" and kernel.name in KERNELS and not kernel.file:
-        args = (kernel.name, device, ids.guarded.form, found.grid, work.problem, finalist.name, f"{key}.hip")
-        files[f"{key}.hip"] = hip_source(*args).encode()
     entry = {
         **{"id": key, "name": finalist.name, "number": finalist.number, "file": f"{key}.py"},
         **{"order": f"{key}_order.bin", "probe": f"{key}_probe.py", "probe_arguments": values},
