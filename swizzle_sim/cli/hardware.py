@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swizzle_sim.base.atomic_write import write_whole
+from swizzle_sim.base.progress import Progress
 from swizzle_sim.cli.arguments import (
     REPLAY_WORDS,
     SWIZZLE_WORDS,
@@ -78,9 +79,11 @@ def bundle(
             raise HardwareError(
                 "a run has its own sizes and candidates: leave sizes and --swizzle out, or name a kernel"
             )
-        manifest = bundle_run(run, top, folder, seed=seed, check=check)
+        with Progress("bundling", "orders") as progress:
+            manifest = bundle_run(run, top, folder, seed=seed, check=check, on_candidate=progress)
     else:
-        manifest = _of_kernel(what, candidates, folder, seed, check)
+        with Progress("bundling", "orders") as progress:
+            manifest = _of_kernel(what, candidates, folder, {"seed": seed, "check": check, "on_candidate": progress})
     if json:
         keys = ("bundle", "kernel", "problem", "gpu", "run")
         names = [one["name"] for one in manifest["candidates"]]
@@ -105,7 +108,7 @@ def price_of(candidate: dict[str, Any]) -> str:
     return f" ({price}{'; ' + price.advice if price.advice else ''})"
 
 
-def _of_kernel(name: str, given: Candidates, folder: Path, seed: int, check: bool) -> dict[str, Any]:
+def _of_kernel(name: str, given: Candidates, folder: Path, how: dict[str, Any]) -> dict[str, Any]:
     from swizzle_sim.hardware.bundle import Finalist, make_bundle
     from swizzle_sim.pricing.scoring import Scorer
     from swizzle_sim.rewrite.price import score_as_compiled
@@ -125,7 +128,7 @@ def _of_kernel(name: str, given: Candidates, folder: Path, seed: int, check: boo
             print(f"{one}: written in the general form, not compiled: {error}", file=sys.stderr)
             score = scorer.score(found)
         finalists.append(Finalist(name=found.name or one, source=found.source, score=score))
-    return make_bundle(workload, device, finalists, folder, baseline=scorer.baseline, seed=seed, check=check)
+    return make_bundle(workload, device, finalists, folder, baseline=scorer.baseline, **how)
 
 
 def import_(

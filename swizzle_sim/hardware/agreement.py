@@ -197,11 +197,13 @@ def _compare(
             rows.append((one.candidate, float(guess), float(value), spread))
     if not rows:
         return None
-    names, guesses, values, spread = map(tuple, zip(*rows, strict=True))
+    names, guesses, values = tuple(row[0] for row in rows), tuple(row[1] for row in rows), tuple(row[2] for row in rows)
     best = max(range(len(rows)), key=lambda i: figure.better * guesses[i])
     winner = max(figure.better * value for value in values)
     rho = spearman(guesses, values)
-    return Comparison(figure, names, guesses, values, rho, figure.better * values[best] == winner, spread)
+    return Comparison(
+        figure, names, guesses, values, rho, figure.better * values[best] == winner, tuple(row[3] for row in rows)
+    )
 
 
 def spearman(one: Sequence[float], other: Sequence[float]) -> float | None:
