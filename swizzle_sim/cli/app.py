@@ -108,7 +108,6 @@ _COMMANDS = {
     "calibrate": calibrate.calibrate,
     "bundle": hardware.bundle,
     "import": hardware.import_,
-    "confirm": hardware.confirm,
     "agreement": hardware.agreement,
     "counters": counters.counters,
     "ceiling": tuning.ceiling,

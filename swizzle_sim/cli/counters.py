@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -33,8 +32,7 @@ def counters(
     profile = read_profile(file)
     found = explained(profile, gpu_named(gpu).arch if gpu else "")
     if json:
-        agents = [asdict(one) for one in profile.agents]
-        about = {"format": profile.format, "arch": found.arch, "arch_known": found.why, "agents": agents}
+        about = {"format": profile.format, "arch": found.arch, "arch_known": found.why}
         formulas = [{"formula": str(one), "source": one.source} for one in found.formulas]
         print_json({**about, "launches": list(found.launches), "formulas": formulas, "doubts": list(found.doubts)})
         return
@@ -49,16 +47,13 @@ def counters(
         "read [GB]": number("read_bytes", 1e-9, 3),
         "written [GB]": number("write_bytes", 1e-9, 3),
     }
-    if found.launches:
-        rows = [(row["kernel"][:60], row) for row in found.launches[:SHOWN]]
-        more = len(found.launches) - len(rows)
-        note = f"{more} more launches: --json" if more else ""
-        table_of(f"{file}: {profile.format}, taken for {found.arch} {found.why}", "kernel", columns, rows, note=note)
+    rows = [(row["kernel"][:60], row) for row in found.launches[:SHOWN]]
+    more = len(found.launches) - len(rows)
+    note = f"{more} more launches: --json" if more else ""
+    table_of(f"{file}: {profile.format}, taken for {found.arch} {found.why}", "kernel", columns, rows, note=note)
     for one in found.formulas:
         line(f"{one}: {one.source}")
     if found.arch.startswith("gfx") and found.formulas:
         line("_sum is over all channels of all XCDs (16 channels an XCD; 8 XCDs on MI300X and MI355X in SPX mode)")
-    for agent in profile.agents:
-        line(f"{agent.name} {agent.product}: {agent.xcds} XCDs, {agent.compute_units} CUs")
     for doubt in found.doubts:
         line(f"doubt: {doubt}")

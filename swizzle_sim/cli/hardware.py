@@ -1,4 +1,4 @@
-"""``bundle``, ``import``, ``confirm``, ``agreement``: finalists to a node with the GPU, and its counts compared."""
+"""``bundle``, ``import``, ``agreement``: finalists to a node with the GPU, and its counts compared."""
 
 from __future__ import annotations
 
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 Top = Annotated[int, option("--top", min=1, max=100, help="How many of the best candidates.")]
 Check = Annotated[bool, option("--check/--no-check", help="Interpret and compile each rewritten kernel first.")]
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder.", autocompletion=offer(run_folders))]
 _SWIZZLES = "Of a KERNEL: a candidate; repeatable."
 Swizzles = Annotated[
     list[str] | None, option("--swizzle", metavar=SWIZZLE_WORDS, help=_SWIZZLES, autocompletion=offer(known_families))
@@ -175,32 +174,6 @@ def _home_of(path: Path, result: dict[str, Any]) -> Path:
     )
 
 
-def confirm(
-    run: RunFolder,
-    top: Top = 3,
-    out: Annotated[Path | None, option("--out", "-o", help="Bundle to make; by default RUN-bundle.")] = None,
-    profiler: Annotated[str | None, option("--profiler", help="Path of rocprofv3 or ncu.")] = None,
-    samples: Annotated[int, option("--samples", min=50, help="Timed launches a candidate.")] = 100,
-    check: Check = False,
-    json: Json = False,
-) -> None:
-    """On the node: bundle, confirm and import at once. Exit 1 if something could not be timed or counted."""
-    import subprocess
-
-    from swizzle_sim.hardware.results import read_result
-    from swizzle_sim.hardware.runs import bundle_run
-
-    folder = out or Path(f"{run.name}-bundle")
-    bundle_run(run, top, folder, check=check)
-    words = [sys.executable, str(folder / "confirm.py"), "--samples", str(samples)]
-    done = subprocess.run([*words, *(["--profiler", profiler] if profiler else [])], stdout=sys.stderr, check=False)
-    if done.returncode not in (0, 1):
-        raise typer.Exit(done.returncode)
-    read_result(folder / "result.json")
-    import_(folder / "result.json", run, json)
-    raise typer.Exit(done.returncode)
-
-
 def agreement(
     where: Annotated[
         Path,
@@ -263,7 +236,7 @@ def _document(one: Agreement) -> dict[str, Any]:
             {
                 **{"figure": c.figure.name, "unit": c.figure.unit, "candidates": list(c.candidates)},
                 **{"predicted": list(c.predicted), "measured": list(c.measured)},
-                **{"rank_correlation": c.rank_correlation, "same_winner": c.same_winner, "spread": list(c.spread)},
+                **{"same_winner": c.same_winner, "spread": list(c.spread)},
                 **dict(zip(("pairs_apart", "pairs_right"), c.pairs, strict=True)),
             }
             for c in one.comparisons

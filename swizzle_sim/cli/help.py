@@ -23,7 +23,7 @@ TASKS = {
     "Find a better one": ("optimize", "suite", "sweep", "what-if", "explore"),
     "Runs": ("runs", "report", "compare", "export"),
     "Your own Triton kernel": ("init-kernel", "capture", "occupancy", "rewrite"),
-    "Compare with hardware": ("calibrate", "bundle", "confirm", "import", "agreement", "counters"),
+    "Compare with hardware": ("calibrate", "bundle", "import", "agreement", "counters"),
     "Compare models": ("study", "tune-prompt"),
 }
 OTHERS = "More commands"

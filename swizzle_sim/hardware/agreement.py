@@ -55,8 +55,6 @@ class Comparison:
     candidates: tuple[str, ...]
     predicted: tuple[float, ...]
     measured: tuple[float, ...]
-    # spearman's, ties at their mean rank; None with fewer than three candidates or all equal
-    rank_correlation: float | None
     same_winner: bool  # the candidate predicted best is the measured best, or equal to it
     spread: tuple[tuple[float, float], ...] = ()  # of each measurement: lowest and highest, or quartiles of times
 
@@ -200,19 +198,9 @@ def _compare(
     names, guesses, values = tuple(row[0] for row in rows), tuple(row[1] for row in rows), tuple(row[2] for row in rows)
     best = max(range(len(rows)), key=lambda i: figure.better * guesses[i])
     winner = max(figure.better * value for value in values)
-    rho = spearman(guesses, values)
     return Comparison(
-        figure, names, guesses, values, rho, figure.better * values[best] == winner, tuple(row[3] for row in rows)
+        figure, names, guesses, values, figure.better * values[best] == winner, tuple(row[3] for row in rows)
     )
-
-
-def spearman(one: Sequence[float], other: Sequence[float]) -> float | None:
-    """Spearman's rank correlation, ties at their mean rank; None for fewer than three values or all equal ones."""
-    if len(one) < 3 or len(set(one)) == 1 or len(set(other)) == 1:
-        return None
-    from scipy.stats import spearmanr
-
-    return float(spearmanr(one, other).statistic)
 
 
 def draw_agreement(found: Agreement) -> bytes:

@@ -42,7 +42,7 @@ def explained(profile: Profile, arch: str = "") -> Explained:
     names = {name for _, counters in launches for name in counters}
     why = "as named" if arch else "by the counters in the file"
     if not arch:
-        arch = next((agent.name for agent in profile.agents), "") or _arch_of(names)
+        arch = _arch_of(names)
     rows, doubts = [], list(profile.notes)
     for one, counters in launches:
         found = quantities(counters, arch)

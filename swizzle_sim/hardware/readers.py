@@ -1,8 +1,7 @@
 """`read_profile`: launches and their counters from a profiler's own file, whose kind is found by its content.
 
 Sources: the view ``counters_collection`` of rocprofiler-sdk's ``data_views.sql`` (rocpd, the SQLite file that rocprofv3
-writes since ROCm 7, a row for each dispatch and counter); ROCm 6 and 7 and ``rocpd convert`` for ``kernel_trace.csv``;
-ROCm documentation of rocprofv3 and its tests for its JSON.
+writes since ROCm 7, a row for each dispatch and counter); ROCm documentation of rocprofv3 and its tests for its JSON.
 """
 
 from __future__ import annotations
@@ -18,47 +17,11 @@ from typing import Any
 
 from swizzle_sim.hardware.node.counted_launch import CountedLaunch
 from swizzle_sim.hardware.node.ncu import FIRST, read_ncu
-from swizzle_sim.hardware.node.rocprofv3 import read_counters, read_rocpd, whole_lines
+from swizzle_sim.hardware.node.rocprofv3 import read_counters, read_rocpd
 from xcd_model.errors import HardwareError
 
 Found = tuple[list[CountedLaunch], list[str]]
 SQLITE = b"SQLite format 3\x00"
-_REGISTERS = ("vgpr_count", "accum_vgpr_count", "sgpr_count")
-_TRACE_SIZES = tuple(f"{what}_{axis}" for what in ("workgroup_size", "grid_size") for axis in "xyz")
-OLD_LDS = "group_segment_size"  # of ROCm 6
-_TRACE_FACTS = ("lds_block_size", "agent_id", "stream_id", *_REGISTERS, "scratch_size", *_TRACE_SIZES)
-
-
-@dataclass(frozen=True)
-class Agent:
-    """One GPU as the runtime lists it; caches are in no version of the file."""
-
-    name: str
-    product: str
-    xcds: int | None  # None, like the others, where the file does not have them
-    compute_units: int | None
-    wave_size: int | None
-    clock_mhz: int | None
-
-
-def read_agents(path: Path) -> tuple[list[Agent], list[str]]:
-    """GPUs of the file; CPUs are left out."""
-    found, notes = [], []
-    for raw in csv.DictReader(path.read_text(encoding="utf-8-sig", errors="replace").splitlines()):
-        row = {name.lower(): cell for name, cell in raw.items() if name is not None and cell is not None}
-        if "GPU" not in row.get("agent_type", ""):
-            continue
-        if "num_xcc" not in row:
-            notes.append(f"{path.name}: no column Num_Xcc")
-        numbers = [
-            _int(row.get(name)) for name in ("num_xcc", "cu_count", "wave_front_size", "max_engine_clk_fcompute")
-        ]
-        found.append(Agent(row.get("name", ""), row.get("product_name", ""), *numbers))
-    return found, notes
-
-
-def _int(text: str | None) -> int | None:
-    return int(text) if text and text.isdigit() else None
 
 
 @dataclass(frozen=True)
@@ -68,7 +31,6 @@ class Profile:
     path: Path
     format: str  # such as ``"rocprofv3 counters"``
     dispatches: tuple[CountedLaunch, ...]  # launches in the profiler's numbering
-    agents: tuple[Agent, ...]  # devices, where the file lists those
     notes: tuple[str, ...]  # what was left out and why
 
 
@@ -76,7 +38,7 @@ _WRONG = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeErro
 
 
 def read_profile(path: Path) -> Profile:
-    """Read a file of rocprofv3 (counters, kernel trace, agents; CSV, JSON or rocpd) or Nsight Compute."""
+    """Read counters of rocprofv3 (CSV, JSON or rocpd) or Nsight Compute."""
     try:
         return _checked(_read_by_content(path))
     except OSError as error:
@@ -120,13 +82,8 @@ def _read_by_content(path: Path) -> Profile:
     columns = {name.lower() for name in first}
     if {"counter_name", "counter_value"} <= columns:
         return _profile(path, "rocprofv3 counters", read_counters(path))
-    if {"kernel_name", "start_timestamp", "end_timestamp"} <= columns:
-        return _profile(path, "rocprofv3 kernel trace", read_trace(path))
-    if {"agent_type", "cu_count"} <= columns:
-        agents, notes = read_agents(path)
-        return Profile(path, "rocprofv3 agents", (), tuple(agents), tuple(notes))
     raise HardwareError(
-        f"{path}: no file of rocprofv3 or Nsight Compute (--csv --page raw); it begins {text[:60]!r}",
+        f"{path}: no counters of rocprofv3 or Nsight Compute (--csv --page raw); it begins {text[:60]!r}",
         code="format",
     )
 
@@ -135,27 +92,7 @@ def _profile(path: Path, name: str, found: Found) -> Profile:
     dispatches, notes = found
     if not dispatches:
         raise HardwareError(f"{path}: {name} without one launch: {'; '.join(notes) or 'no rows'}", code="format")
-    return Profile(path, name, tuple(dispatches), (), tuple(notes))
-
-
-def read_trace(path: Path) -> Found:
-    """Kernel dispatches with their durations [ns]; grid sizes are in work-items, as the file has them."""
-    found, notes = [], list[str]()
-    for number, raw in enumerate(csv.DictReader(whole_lines(path, notes)), start=2):
-        row = {name.lower(): cell for name, cell in raw.items() if name is not None}
-        if row.get("kind") not in (None, "KERNEL_DISPATCH"):
-            continue
-        try:
-            duration = float(row["end_timestamp"]) - float(row["start_timestamp"])
-            one = CountedLaunch(int(row["dispatch_id"]), row["kernel_name"], {}, duration)
-        except (KeyError, TypeError, ValueError):
-            notes.append(f"{path.name}:{number}: incomplete row left out")
-            continue
-        one.about = {name: row[name] for name in _TRACE_FACTS if row.get(name)}
-        if row.get(OLD_LDS):
-            one.about["lds_block_size"] = row[OLD_LDS]
-        found.append(one)
-    return found, notes
+    return Profile(path, name, tuple(dispatches), tuple(notes))
 
 
 def read_json_profile(path: Path) -> tuple[str, Found]:

@@ -21,7 +21,7 @@ def typed(monkeypatch, capfd, tmp_path):  # as files: `confirm` hands its stderr
 
 
 @needs_triton
-def test_from_a_run_to_agreement(typed, tmp_path, confirm, monkeypatch):
+def test_from_a_run_to_agreement(typed, tmp_path, confirm):
     assert typed("optimize", "gemm", *WORDS, "--out", "runs/g").code == 0
     made = typed("bundle", "runs/g", "--top", "1", "-o", "gb", "--no-check")
     assert made.code == 0, made.err
@@ -39,12 +39,6 @@ def test_from_a_run_to_agreement(typed, tmp_path, confirm, monkeypatch):
     assert one["kind"] == "replayed" and one["candidates"][1]["predicted"]["kind"] == "simulated"
     assert {c["figure"] for c in one["comparisons"]} == {"L2 hit rate", "L2 misses"}
     assert [Path(path).suffix for path in document["written"]] == [".png"], "what was replayed makes no rows"
-    with monkeypatch.context() as node:
-        node.setenv("PYTHONPATH", str(STAND_IN))
-        node.setenv("STAND_IN_GPU", '{"name": ""}')
-        node.setenv("TRITON_INTERPRET", "1")
-        nowhere = typed("confirm", "runs/g", "-o", "again")
-    assert nowhere.code == 2 and "sees no GPU" in nowhere.err
     other = json.loads((tmp_path / "gb/result.json").read_text()) | {"problem": {"M": 1}}
     (tmp_path / "other.json").write_text(json.dumps(other | {"bundle": "0" * 64}))
     refused = typed("import", "other.json", "--run", "runs/g", "--json")
@@ -79,8 +73,6 @@ def test_counters_of_a_profilers_file(typed, tmp_path):
     document = json.loads(typed("counters", DATA / "old_counter_collection.csv", "--json").out)
     assert document["arch"] == "gfx942" and document["launches"][0]["read_bytes"] is None
     assert "no read_bytes without TCC_EA0_RDREQ_32B_sum" in document["doubts"]
-    assert "8 XCDs, 304 CUs" in typed("counters", DATA / "agent_info.csv").out
-    assert "214.8" in typed("counters", DATA / "old_kernel_trace.csv").out
     table = typed("counters", DATA / "h200" / "gemm" / "candidate_1_table.csv", "--json")
     measured = json.loads((DATA / "h200" / "gemm" / "result.json").read_text())["candidates"]["candidate_1"]["counters"]
     found = json.loads(table.out)
@@ -94,7 +86,7 @@ def test_counters_of_a_profilers_file(typed, tmp_path):
     asked = json.loads(typed("counters", tmp_path / "fetch.csv", "--gpu", "mi355x", "--json").out)
     assert asked["launches"][0]["read_bytes"] == 2**20 and asked["launches"][0]["l2_hit_rate"] == 0.75
     assert any("FETCH_SIZE of gfx950" in one for one in asked["doubts"])
-    assert "swizzle-sim counters" in typed("import", DATA / "agent_info.csv").err
+    assert "swizzle-sim counters" in typed("import", DATA / "old_counter_collection.csv").err
 
 
 def test_doctor(typed, monkeypatch):

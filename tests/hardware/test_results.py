@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from swizzle_benchmarks.validation import contributed
-from swizzle_sim.hardware.agreement import FIGURES, Comparison, agreement, csv_of, draw_agreement, outcome, spearman
+from swizzle_sim.hardware.agreement import FIGURES, Comparison, agreement, csv_of, draw_agreement, outcome
 from swizzle_sim.hardware.measurement import Measurement, measurement_of
 from swizzle_sim.hardware.node.manifest import identity
 from swizzle_sim.hardware.results import check_result, measurements_of, pairs_in, read_result
@@ -120,18 +120,6 @@ def test_other_files_are_refused(tmp_path, text, words):
         read_result(path)
 
 
-def test_spearman():
-    assert spearman([3.0, 1.0, 3.0], [2.5, 1.0, 2.5]) == pytest.approx(1)  # ties at their mean rank
-    assert spearman([1, 2, 3], [10, 20, 30]) == pytest.approx(1)
-    assert spearman([1, 2, 3], [30, 20, 10]) == pytest.approx(-1)
-    assert spearman([1, 2, 3, 4], [1, 2, 4, 3]) == pytest.approx(0.8)  # 1 - 6 * 2 / (4 * 15)
-    assert (
-        spearman([1, 2], [1, 2]) is None
-        and spearman([1, 1, 1], [1, 2, 3]) is None
-        and spearman([1, 2, 3], [1, 1, 1]) is None
-    )
-
-
 def test_agreement_compares_what_both_have():
     manifest, result = pair()
     found = agreement(manifest, result, predict)
@@ -158,7 +146,7 @@ def test_agreement_compares_what_both_have():
     ],
 )
 def test_equal_orders_have_no_winner(predicted, measured, words):
-    assert Comparison(FIGURES[0], ("a", "b"), predicted, measured, None, True).nothing_to_rank == words
+    assert Comparison(FIGURES[0], ("a", "b"), predicted, measured, True).nothing_to_rank == words
 
 
 def timed(*times, spread=1.0):
@@ -203,9 +191,9 @@ def test_the_outcome_of_the_choice(measured, guessed, spread, words):
 
 def test_pairs_within_their_spread_are_no_evidence():
     spread = ((1.0, 3.0), (2.0, 4.0), (9.0, 11.0))
-    found = Comparison(FIGURES[-1], ("a", "b", "c"), (2.0, 1.0, 3.0), (2.0, 3.0, 10.0), 0.5, True, spread)
+    found = Comparison(FIGURES[-1], ("a", "b", "c"), (2.0, 1.0, 3.0), (2.0, 3.0, 10.0), True, spread)
     assert found.pairs == (2, 2) and "2 of 2 pairs beyond the spread" in found.sentence(3)
-    level = Comparison(FIGURES[-1], ("a", "b"), (2.0, 1.0), (2.0, 3.0), None, True, spread[:2])
+    level = Comparison(FIGURES[-1], ("a", "b"), (2.0, 1.0), (2.0, 3.0), True, spread[:2])
     assert "no two beyond the spread" in level.sentence(2)
 
 
