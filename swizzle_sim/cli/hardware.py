@@ -82,7 +82,7 @@ def bundle(
             manifest = bundle_run(run, top, folder, seed=seed, check=check, on_candidate=progress)
     else:
         with Progress("bundling", "orders") as progress:
-            manifest = _of_kernel(what, candidates, folder, {"seed": seed, "check": check, "on_candidate": progress})
+            manifest = _of_kernel(what, candidates, folder, seed, check=check, on_candidate=progress)
     if json:
         keys = ("bundle", "kernel", "problem", "gpu", "run")
         names = [one["name"] for one in manifest["candidates"]]
@@ -107,8 +107,8 @@ def price_of(candidate: dict[str, Any]) -> str:
     return f" ({price}{'; ' + price.advice if price.advice else ''})"
 
 
-def _of_kernel(name: str, given: Candidates, folder: Path, how: dict[str, Any]) -> dict[str, Any]:
-    from swizzle_sim.hardware.bundle import Finalist, make_bundle
+def _of_kernel(name: str, given: Candidates, folder: Path, seed: int, **how: Any) -> dict[str, Any]:
+    from swizzle_sim.hardware.bundle import Finalist, Origin, make_bundle
     from swizzle_sim.pricing.scoring import Scorer
     from swizzle_sim.rewrite.price import score_as_compiled
 
@@ -127,7 +127,7 @@ def _of_kernel(name: str, given: Candidates, folder: Path, how: dict[str, Any]) 
             print(f"{one}: written in the general form, not compiled: {error}", file=sys.stderr)
             score = scorer.score(found)
         finalists.append(Finalist(name=found.name or one, source=found.source, score=score))
-    return make_bundle(workload, device, finalists, folder, baseline=scorer.baseline, **how)
+    return make_bundle(workload, device, finalists, folder, baseline=scorer.baseline, origin=Origin(seed=seed), **how)
 
 
 def import_(

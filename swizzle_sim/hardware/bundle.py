@@ -54,10 +54,11 @@ class Finalist:
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """Where the predictions of a bundle come from."""
+    """Where the predictions and the inputs of a bundle come from."""
 
     run: str = ""  # name of the run folder that the finalists come from; empty for candidates without a run
     replay: str = "timed"  # replay of the predictions
+    seed: int = 0  # of the inputs
 
 
 def make_bundle(
@@ -68,7 +69,6 @@ def make_bundle(
     *,
     baseline: Score | None = None,
     origin: Origin = Origin(),
-    seed: int = 0,
     check: bool = True,
     on_candidate: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def make_bundle(
         for place, one in enumerate(_as_others(work, gpu, finalists), start=1):
             on_candidate(place - 1, len(finalists))
             made.append(_candidate(work, device, one, place, check))
-    arguments, files = arguments_of(with_flags_unset(work.launch) if kernel.waits else work.launch, seed)
+    arguments, files = arguments_of(with_flags_unset(work.launch) if kernel.waits else work.launch, origin.seed)
     files = {**_node_files(), "kernel_original.py": original, **files}
     for _, more, _ in made:
         files |= more
@@ -95,7 +95,7 @@ def make_bundle(
     manifest: dict[str, Any] = {
         **{"format": FORMAT, "version": version(), "run": origin.run, "kernel": kernel.name},
         **{"function": work.launch.function, "problem": dict(kernel.problem), "source_sha256": digest(original)},
-        **{"gpu": asdict(device), "replay": origin.replay, "seed": seed, "priced_with": _compiler_of(finalists)},
+        **{"gpu": asdict(device), "replay": origin.replay, "seed": origin.seed, "priced_with": _compiler_of(finalists)},
         "launch": {
             **{"arguments": arguments, "constexprs": dict(work.launch.constexprs), "grid": list(work.launch.grid)},
             **{"num_warps": work.launch.num_warps, "num_stages": work.launch.num_stages, "launches": kernel.launches},

@@ -24,7 +24,7 @@ from xcd_model.errors import HardwareError
 ORIGINAL_SOURCE = "kernel_original.py"
 
 
-def bundle_run(run: Path, top: int, folder: Path, **how: Any) -> dict[str, Any]:
+def bundle_run(run: Path, top: int, folder: Path, *, seed: int = 0, **how: Any) -> dict[str, Any]:
     """Bundle the best candidates of a run as `make_bundle` does, and note it in the run."""
     with History(run) as history:
         about, attempts = history.about, list(history)
@@ -37,7 +37,7 @@ def bundle_run(run: Path, top: int, folder: Path, **how: Any) -> dict[str, Any]:
         finalists,
         folder,
         baseline=baseline,
-        origin=Origin(run=run.name if run.is_absolute() else str(run), replay=about["replay"]),
+        origin=Origin(run=run.name if run.is_absolute() else str(run), replay=about["replay"], seed=seed),
         **how,
     )
     keep_bundle(run, manifest)
