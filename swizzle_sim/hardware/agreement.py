@@ -59,14 +59,6 @@ class Comparison:
     spread: tuple[tuple[float, float], ...] = ()  # of each measurement: lowest and highest, or quartiles of times
 
     @property
-    def nothing_to_rank(self) -> str:
-        """Why no candidate wins, in words; empty where one does."""
-        for values, where in ((self.measured, ""), (self.predicted, " in the prediction")):
-            if len(set(values)) == 1:
-                return f"all orders equal{where}: nothing to rank"
-        return ""
-
-    @property
     def pairs(self) -> tuple[int, int]:
         """Pairs of orders that differ by more than their spread, and how many of them were predicted right."""
         right = apart = 0
@@ -80,8 +72,6 @@ class Comparison:
     def sentence(self, orders: int) -> str:
         """How well the figure is predicted over the candidates that have it, of so many orders."""
         over = f"over {len(self.candidates)} of {orders} orders"
-        if self.nothing_to_rank:
-            return f"{self.figure.name}: {self.nothing_to_rank}, {over}"
         apart, right = self.pairs
         told = (
             f"{right} of {apart} pairs beyond the spread the right way round" if apart else "no two beyond the spread"

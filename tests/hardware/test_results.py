@@ -136,19 +136,6 @@ def test_agreement_compares_what_both_have():
     assert agreement(manifest, result).comparisons == ()
 
 
-@pytest.mark.parametrize(
-    ("predicted", "measured", "words"),
-    [
-        ((1.0, 2.0), (5.0, 5.0), "all orders equal: nothing to rank"),
-        ((1.0, 1.0), (5.0, 6.0), "all orders equal in the prediction: nothing to rank"),
-        ((1.0, 1.0), (5.0, 5.0), "all orders equal: nothing to rank"),
-        ((1.0, 2.0), (6.0, 5.0), ""),
-    ],
-)
-def test_equal_orders_have_no_winner(predicted, measured, words):
-    assert Comparison(FIGURES[0], ("a", "b"), predicted, measured, True).nothing_to_rank == words
-
-
 def timed(*times, spread=1.0):
     """Agreement over orders with these times: the launch order, the same rewritten, then candidates."""
     manifest, result = pair()

@@ -170,6 +170,8 @@ class Flow:
             if line["what"] == "check":
                 check = {key: value for key, value in line.items() if key not in ("what", "when", "candidate")}
                 self.store.candidate(line["candidate"])[f"check_{line['when']}"] = check
+            elif line["what"] == "not stored":
+                self._note(f"{line['candidate']}: launched by PyTorch under the profiler, as {line['why']}")
             elif line["what"] == "times":
                 states = line["states"]
                 board.append(line["board"])
@@ -202,7 +204,8 @@ class Flow:
         while True:
             out, log = (self.raw / f"time{len(skip) or ''}.{end}" for end in ("jsonl", "log"))
             words = self._start("worker", "time", "--out", str(out), "--samples", samples, *self._flush())
-            words += ["--store", str(self.stored), "--candidates", *(name for name in names if name not in skip)]
+            words += [] if self.given.no_count else ["--store", str(self.stored)]
+            words += ["--candidates", *(name for name in names if name not in skip)]
             ended = run(words, log=log, limit_s=6 * self.given.limit, cwd=self.raw)
             lines = list(lines_of(out))
             if ended.state == "ok":
@@ -233,7 +236,7 @@ class Flow:
         launches, limit = self.manifest["launch"]["launches"], self.given.limit
         counting = Counting(profiler, program, self.manifest["function"], names, launches, self.raw, limit)
         first = replace(counting, names=names[:1], limit_s=min(PROBE_S, limit))
-        for way, start in self._ways(program, profiler.flushes):
+        for way, start in self._ways(program, profiler.flushes, names):
             work = [*start, "--out", str(self.raw / f"{way}.jsonl"), "--candidates"]
             (found,) = first.run_pass(profiler.probe, [*work, *names[:1]], self.raw / f"probe_{way}").values()
             if found["dispatches"]:
@@ -249,10 +252,10 @@ class Flow:
         self._note(f"nothing is counted; what the profiler said is in {self.raw}/probe_*/log.txt")
         return None
 
-    def _ways(self, program: str, flushes: bool) -> Iterator[tuple[str, list[str]]]:
+    def _ways(self, program: str, flushes: bool, names: list[str]) -> Iterator[tuple[str, list[str]]]:
         """Processes that launch candidates, the one without PyTorch first."""
         flush = self._flush() if flushes else []
-        if (self.stored / STORED).is_file():
+        if {*names} <= {one.get("candidate") for one in lines_of(self.stored / STORED)}:
             library = next(iter(sorted(Path(program).resolve().parents[1].glob("lib/libamdhip64.so"))), None)
             own = ["--library", str(library)] if library else []
             yield "launcher", self._start("launcher", "--stored", str(self.stored), *own, *flush)

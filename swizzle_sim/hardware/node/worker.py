@@ -177,7 +177,7 @@ class Work:
 
     def store(self, launches: Mapping[str, Any], folder: Path, say: Any) -> None:
         """Write code objects, inputs and digests of outputs for `node.launcher`."""
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         vendor = "amd" if getattr(torch.version, "hip", None) else "nvidia"
         lines: list[dict[str, Any]] = []
         for name, launch in launches.items():
