@@ -69,6 +69,19 @@ def test_arguments_sizes_and_outputs_arrive(made, stored, library):
     assert before[-3:] == ["hipMemset", "hipMemset", "hipDeviceSynchronize"], "poison, caches, then the launch"
 
 
+@pytest.mark.parametrize("shared", [1024, 131072])
+def test_on_nvidia_l1_and_shared_memory_are_divided_as_triton_does(made, stored, library, shared):
+    """Seen on an H100: a GEMM that spills read 11 % less memory where only the dynamic size was set."""
+    text = (stored / STORED).read_text().replace('"vendor": "amd"', '"vendor": "nvidia"')
+    (stored / STORED).write_text(text.replace('"shared": 1024', f'"shared": {shared}'))
+    done, lines, calls = launch(made, stored, library, "original")
+    assert done.returncode == 0, done.stderr
+    assert lines[0]["how"] == "bitwise"
+    assert [one for one in calls if one.startswith(("prefer", "attribute"))] == (
+        ["prefer shared", f"attribute 8 {232448 - 448}"] if shared > 49152 else []
+    )
+
+
 def test_a_call_that_fails_is_named(made, stored, library):
     done, lines, _ = launch(made, stored, library, "original", STAND_IN_FAILS="hipModuleLoadData")
     assert done.returncode == 1 and "hipModuleLoadData returned 100" in done.stderr and not lines

@@ -24,7 +24,13 @@ STORED = "launches.json"
 POISON = 0xFF
 COUNTED = 3  # launches a profiler is shown, after those that warm up
 COUNT_WARMUPS = 1
-MOST_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+SHARED = 49152  # [bytes]: up to which a kernel has it without asking
+PREFER_SHARED, OWN_SHARED, MOST_SHARED, OPTIN = (
+    1,
+    1,
+    8,
+    97,
+)  # of CUDA's CU_FUNC_CACHE, twice CU_FUNC_ and CU_DEVICE_ATTRIBUTE
 PACKED = {"i1": "b", "i8": "b", "i16": "h", "i32": "i", "i64": "q", "u1": "B", "u8": "B", "u16": "H", "u32": "I"}
 PACKED |= {"u64": "Q", "fp16": "e", "fp32": "f", "fp64": "d"}
 LIBRARIES = {"amd": "libamdhip64.so", "nvidia": "libcuda.so.1"}
@@ -119,8 +125,8 @@ class Kernel:
         self.library, self.about = library, about
         module = library.made("module", (folder / about["code"]).read_bytes())
         self.function = library.made("function", module, about["symbol"].encode())
-        if library.vendor == "nvidia" and about["shared"]:
-            library.checked("cuFuncSetAttribute", self.function, MOST_SHARED, about["shared"])
+        if library.vendor == "nvidia" and about["shared"] > SHARED:
+            self._prefer_shared()
         scratch = library.made("malloc", ctypes.c_size_t(about["scratch"])).value if about["scratch"] else 0
         values = [
             struct.pack("P", buffers.at[value].value) if kind == "buffer" else struct.pack(PACKED[kind], value)
@@ -131,6 +137,14 @@ class Kernel:
             ctypes.create_string_buffer(one, 8) for one in (*values, struct.pack("P", scratch or 0), bytes(8))
         ]
         self.arguments = (Pointer * len(self.values))(*map(ctypes.addressof, self.values))
+
+    def _prefer_shared(self) -> None:
+        """Divide L1 and shared memory as Triton's own loader does: spilled registers are in what is left."""
+        most, own, device = ctypes.c_int(), ctypes.c_int(), ctypes.c_int(0)
+        self.library.checked("cuDeviceGetAttribute", ctypes.byref(most), OPTIN, device)
+        self.library.checked("cuFuncGetAttribute", ctypes.byref(own), OWN_SHARED, self.function)
+        self.library.checked("cuFuncSetCacheConfig", self.function, PREFER_SHARED)
+        self.library.checked("cuFuncSetAttribute", self.function, MOST_SHARED, most.value - own.value)
 
     def launch(self) -> None:
         """Launch it once and wait."""
