@@ -32,7 +32,7 @@ def counters(
     profile = read_profile(file)
     found = explained(profile, gpu_named(gpu).arch if gpu else "")
     if json:
-        about = {"format": profile.format, "arch": found.arch, "arch_known": found.why}
+        about = {"format": profile.format, "arch": found.arch}
         formulas = [{"formula": str(one), "source": one.source} for one in found.formulas]
         print_json({**about, "launches": list(found.launches), "formulas": formulas, "doubts": list(found.doubts)})
         return
@@ -50,9 +50,11 @@ def counters(
     rows = [(row["kernel"][:60], row) for row in found.launches[:SHOWN]]
     more = len(found.launches) - len(rows)
     note = f"{more} more launches: --json" if more else ""
-    table_of(f"{file}: {profile.format}, taken for {found.arch} {found.why}", "kernel", columns, rows, note=note)
+    table_of(
+        f"{file}: {profile.format}, taken for {found.arch.replace('sm_', 'NVIDIA')}", "kernel", columns, rows, note=note
+    )
     for one in found.formulas:
-        line(f"{one}: {one.source}")
+        line(f"{one} ({one.source})")
     if found.arch.startswith("gfx") and found.formulas:
         line("_sum is over all channels of all XCDs (16 channels an XCD; 8 XCDs on MI300X and MI355X in SPX mode)")
     for doubt in found.doubts:

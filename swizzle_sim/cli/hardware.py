@@ -274,6 +274,6 @@ def _print(one: Agreement) -> None:
     if kind == "replayed":
         line("replayed: these counts come from a stand-in or a recording; nothing here was measured")
     for formula in formulas_of(one.manifest["gpu"]["arch"]):
-        line(f"{formula}: {formula.source}")
+        line(f"{formula} ({formula.source})")
     for doubt in one.doubts:
         line(doubt)

@@ -124,21 +124,18 @@ def outcome(found: Agreement) -> list[str]:
     if not still or not moved:
         return []
     reference, choice = times[still[-1]], times[moved[0]]
+    best = min(times.values(), key=lambda one: one.time_cold_us or math.inf)
+    took, stood, least = (one.time_cold_us or math.inf for one in (choice, reference, best))
     first, second = ((found.predicted[one.candidate] or {}).get("time_us", 0.0) for one in (choice, reference))
     low, high = (choice.spreads["time_cold_us"][i] / reference.spreads["time_cold_us"][1 - i] for i in (0, 1))
-    words = f"{choice.name}: {_ratio(choice, reference):.3f} of the time of {reference.name} ({low:.3f} to {high:.3f})"
+    words = f"{choice.name}: {took / stood:.3f} of the time of {reference.name} ({low:.3f} to {high:.3f})"
     if first and second:
         came = "came true" if (first < second) == (high < 1) else "did not come true"
         words += f", predicted {first / second:.3f}: {'cannot be told apart' if low <= 1 <= high else came}"
-    best = min(times.values(), key=lambda one: one.time_cold_us or 0.0)
     most = best.spreads["time_cold_us"][1]
     level = [one.name for one in times.values() if one is not best and one.spreads["time_cold_us"][0] <= most]
-    lost = f"choosing it loses {100 * _ratio(choice, best) - 100:.1f} % of the fastest, {best.name}"
+    lost = f"choosing it loses {100 * took / least - 100:.1f} % of the fastest, {best.name}"
     return [words, lost + (f"; not told apart from that: {', '.join(level)}" if level else "")]
-
-
-def _ratio(one: Measurement, other: Measurement) -> float:
-    return (one.time_cold_us or 0.0) / (other.time_cold_us or math.inf)
 
 
 def agreement(

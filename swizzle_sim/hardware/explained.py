@@ -30,7 +30,6 @@ class Explained:
     """One file."""
 
     arch: str
-    why: str  # where the architecture is from
     launches: tuple[dict[str, Any], ...]  # kernel, number, time [us], hit rate (0 to 1), bytes
     formulas: tuple[Formula, ...]  # those that gave a value somewhere
     doubts: tuple[str, ...]
@@ -40,9 +39,7 @@ def explained(profile: Profile, arch: str = "") -> Explained:
     """Quantities of every launch of a file; an architecture that is not named follows from the counters in it."""
     launches = [(one, _whole(one.counters)) for one in profile.dispatches]
     names = {name for _, counters in launches for name in counters}
-    why = "as named" if arch else "by the counters in the file"
-    if not arch:
-        arch = _arch_of(names)
+    arch = arch or _arch_of(names)
     rows, doubts = [], list(profile.notes)
     for one, counters in launches:
         found = quantities(counters, arch)
@@ -54,13 +51,13 @@ def explained(profile: Profile, arch: str = "") -> Explained:
         rows.append({**head, **found, "counters": dict(one.counters)})
     for kernel in dict.fromkeys(one.kernel for one, _ in launches):
         mine = [counters for one, counters in launches if one.kernel == kernel]
-        said = [*doubts_of_pass({"dispatches": [{"counters": one} for one in mine]})]
+        said = doubts_of_pass({"dispatches": [{"counters": one} for one in mine]})
         doubts += [f"{kernel}: {text}" for text in said]
     doubts += [text for text in missing(dict.fromkeys(names, 0.0), arch) if not names & KIB.keys()]
     if "FETCH_SIZE" in names and arch == "gfx950":
         doubts.append(HALVED)
     used = tuple(one for one in formulas_of(arch) if any(row[one.quantity] is not None for row in rows))
-    return Explained(arch, why, tuple(rows), used, tuple(dict.fromkeys(doubts)))
+    return Explained(arch, tuple(rows), used, tuple(dict.fromkeys(doubts)))
 
 
 def _whole(counters: Mapping[str, float]) -> dict[str, float]:
