@@ -1,5 +1,8 @@
 """Failures of profilers in public reports: does a bundle go on as `docs/hardware.md` says? All are replayed."""
 
+import shutil
+from pathlib import Path
+
 import pytest
 
 from swizzle_sim.hardware.bundle import make_bundle
@@ -9,6 +12,21 @@ from tests.hardware.test_launcher import COMPILER, library  # noqa: F401  a fixt
 
 pytestmark = needs_triton
 COUNT = ("--no-time",)
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    """Bundle of two workgroups, which the interpreter launches often."""
+    workload, device, found, baseline = small(specs=["group_m(size=2)"], M=32, N=16)
+    folder = tmp_path_factory.mktemp("tiny") / "bundle"
+    make_bundle(workload, device, found, folder, baseline=baseline, check=False)
+    return folder
+
+
+@pytest.fixture
+def bundle(tiny, tmp_path):
+    """Copy of it."""
+    return Path(shutil.copytree(tiny, tmp_path / "bundle"))
 
 
 def entry(done, name="candidate_1"):
