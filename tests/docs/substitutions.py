@@ -30,7 +30,7 @@ PARSED = {  # pattern -> why it is only parsed, and what runs it instead
     r"optimize --resume runs": "needs a run of a model: tests/agent",
     r"study progression": "needs runs of a model: tests/agent",
     r"--scheduler": "needs a Dask cluster: tests/search",
-    r"swizzle-sim (import|agreement)": "replays what an H200 measured, at its size: tests/hardware",
+    r"swizzle-sim (import|agreement|counters)": "replays what an H200 or a profiler wrote, at its size: tests/hardware",
     r"swizzle-sim calibrate": "needs the GPU, or rows of the checkout: tests/hardware",
     r"confirm\.py": "needs the GPU: tests/hardware runs the flow on a stand-in",
     r"swizzle-sim (capture|rewrite|bundle|occupancy)": "needs Triton and seconds: tests/capture, rewrite, hardware",

@@ -9,7 +9,7 @@ import pytest
 from swizzle_sim.hardware import doctor
 from swizzle_sim.hardware.bundle_files import device_of
 from swizzle_sim.hardware.node.counted_launch import CountedLaunch, chosen
-from swizzle_sim.hardware.node.counting import summary
+from swizzle_sim.hardware.node.counting import find_program, summary
 from swizzle_sim.hardware.node.formulas import formulas_of
 from swizzle_sim.hardware.node.machine import amd_topology, check_compiler, check_machine, in_the_way, rocm_version
 from swizzle_sim.hardware.node.manifest import Refused
@@ -176,6 +176,18 @@ def test_what_may_keep_a_profiler_from_counting(tmp_path, monkeypatch):
     for words in ("PyTorch brings ROCm 7.0", "since ROCm 6.3", "perf_event_paranoid is 4", "DPX and NPS4", "pid 4242"):
         assert words in said
     assert in_the_way({"versions": {"hip": "6.2.41133"}, "rocm": ""}, tmp_path / "x" / "y", "", tmp_path / "none") == []
+
+
+def test_the_profiler_that_comes_with_pytorch_goes_before_the_systems(tmp_path, monkeypatch):
+    own, system, loaded = (tmp_path / name for name in ("site/_rocm_sdk_core/bin", "usr/bin", "rocm/bin"))
+    monkeypatch.setenv("PATH", str(system))
+    monkeypatch.setenv("ROCM_PATH", str(tmp_path / "rocm"))
+    for folder in (loaded, system, own):
+        folder.mkdir(parents=True)
+        (folder / "rocprofv3").write_text("#!/bin/sh\n")
+        (folder / "rocprofv3").chmod(0o755)
+        monkeypatch.syspath_prepend(tmp_path / "site")
+        assert find_program(Rocprofv3(), None) == str(folder / "rocprofv3")
 
 
 def test_summary():
