@@ -72,6 +72,8 @@ class Comparison:
     def sentence(self, orders: int) -> str:
         """How well the figure is predicted over the candidates that have it, of so many orders."""
         over = f"over {len(self.candidates)} of {orders} orders"
+        if len(set(self.predicted)) == 1:
+            return f"{self.figure.name}: all orders equal in the prediction, {over}"
         apart, right = self.pairs
         told = (
             f"{right} of {apart} pairs beyond the spread the right way round" if apart else "no two beyond the spread"
@@ -118,7 +120,9 @@ def outcome(found: Agreement) -> list[str]:
     """
     times = {one.candidate: one for one in found.measurements if "time_cold_us" in one.spreads and one.right in RIGHT}
     still = [
-        one["id"] for one in found.manifest["candidates"] if one["id"] in times and not one.get("moved", one["order"])
+        one["id"]
+        for one in found.manifest["candidates"]
+        if one["id"] in times and not one.get("moved", one.get("order"))
     ]
     moved = [one["id"] for one in found.manifest["candidates"] if one["id"] in times and one["id"] not in still]
     if not still or not moved:
