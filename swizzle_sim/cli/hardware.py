@@ -1,4 +1,4 @@
-"""``bundle``, ``import``, ``confirm``, ``agreement``: finalists to a node with the GPU, and its counts compared."""
+"""``bundle``, ``import``, ``agreement``: finalists to a node with the GPU, and its counts compared."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from swizzle_sim.base.atomic_write import write_whole
+from swizzle_sim.base.progress import Progress
 from swizzle_sim.cli.arguments import (
     REPLAY_WORDS,
     SWIZZLE_WORDS,
@@ -26,7 +25,7 @@ from swizzle_sim.cli.arguments import (
     option,
     run_folders,
 )
-from swizzle_sim.cli.output import line, pct, print_json, sizes_text, table, table_of
+from swizzle_sim.cli.output import line, pct, print_json, sizes_text, table_of
 from swizzle_sim.search.history import runs_in
 from xcd_model.errors import CompileError, HardwareError, RunError
 
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
 
 Top = Annotated[int, option("--top", min=1, max=100, help="How many of the best candidates.")]
 Check = Annotated[bool, option("--check/--no-check", help="Interpret and compile each rewritten kernel first.")]
-RunFolder = Annotated[Path, argument("RUN", "Run folder.", run_folders)]
 _SWIZZLES = "Of a KERNEL: a candidate; repeatable."
 
 
@@ -74,9 +72,11 @@ def bundle(
             raise HardwareError(
                 "a run has its own sizes and candidates: leave sizes and --swizzle out, or name a kernel"
             )
-        manifest = bundle_run(run, top, folder, seed=seed, check=check)
+        with Progress("bundling", "orders") as progress:
+            manifest = bundle_run(run, top, folder, seed=seed, check=check, on_candidate=progress)
     else:
-        manifest = _of_kernel(what, candidates, folder, seed, check)
+        with Progress("bundling", "orders") as progress:
+            manifest = _of_kernel(what, candidates, folder, seed, check=check, on_candidate=progress)
     if json:
         keys = ("bundle", "kernel", "problem", "gpu", "run")
         names = [one["name"] for one in manifest["candidates"]]
@@ -101,8 +101,8 @@ def price_of(candidate: dict[str, Any]) -> str:
     return f" ({price}{'; ' + price.advice if price.advice else ''})"
 
 
-def _of_kernel(name: str, given: Candidates, folder: Path, seed: int, check: bool) -> dict[str, Any]:
-    from swizzle_sim.hardware.bundle import Finalist, make_bundle
+def _of_kernel(name: str, given: Candidates, folder: Path, seed: int, **how: Any) -> dict[str, Any]:
+    from swizzle_sim.hardware.bundle import Finalist, Origin, make_bundle
     from swizzle_sim.pricing.scoring import Scorer
     from swizzle_sim.rewrite.price import score_as_compiled
 
@@ -121,7 +121,7 @@ def _of_kernel(name: str, given: Candidates, folder: Path, seed: int, check: boo
             print(f"{one}: written in the general form, not compiled: {error}", file=sys.stderr)
             score = scorer.score(found)
         finalists.append(Finalist(name=found.name or one, source=found.source, score=score))
-    return make_bundle(workload, device, finalists, folder, baseline=scorer.baseline, seed=seed, check=check)
+    return make_bundle(workload, device, finalists, folder, baseline=scorer.baseline, origin=Origin(seed=seed), **how)
 
 
 def import_(
@@ -134,40 +134,15 @@ def import_(
     """Import a result: checked against its bundle, stored with the run, compared with the predictions."""
     from swizzle_sim.hardware.agreement import agreement as compare
     from swizzle_sim.hardware.node.manifest import MANIFEST
-    from swizzle_sim.hardware.results import check_result, is_result, keep_result, manifest_for, read_result
+    from swizzle_sim.hardware.results import check_result, keep_result, manifest_for, read_result
     from swizzle_sim.hardware.runs import predictor
 
-    if not is_result(result):
-        _look_into(result, json)
-        return
     found = read_result(result)
     where = run or _home_of(result, found)
     manifest = manifest_for(found, where)
     check_result(found, manifest)
     stored = None if (where / MANIFEST).is_file() else keep_result(where, found)
     _show([compare(manifest, found, predictor(where, manifest))], json, [str(stored)] if stored else [])
-
-
-def _look_into(path: Path, json: bool) -> None:
-    """Show what a profiler's own file says; nothing is stored."""
-    from swizzle_sim.hardware.readers import read_profile
-
-    found = read_profile(path)
-    if json:
-        document = {"format": found.format, "dispatches": [asdict(one) for one in found.dispatches]}
-        print_json({**document, "agents": [asdict(one) for one in found.agents], "notes": list(found.notes)})
-        return
-    rows = [
-        [one.kernel[:60], str(one.number), _fixed(one.duration_ns, 1e-3), name, f"{value:.6g}"]
-        for one in found.dispatches
-        for name, value in (one.counters or {"-": float("nan")}).items()
-    ]
-    if rows:
-        table(f"{path}: {found.format}", ("kernel", "launch", "time [µs]", "counter", "value"), rows, left=1)
-    for agent in found.agents:
-        line(f"{agent.name} {agent.product}: {agent.xcds} XCDs, {agent.compute_units} CUs")
-    for note in found.notes:
-        line(f"note: {note}")
 
 
 def _fixed(value: float | None, scale: float = 1.0, digits: int = 1) -> str:
@@ -190,32 +165,6 @@ def _home_of(path: Path, result: dict[str, Any]) -> Path:
     raise HardwareError(
         f"{path}: no run here has made bundle {result['bundle'][:12]}: name it with --run RUN", code="other-bundle"
     )
-
-
-def confirm(
-    run: RunFolder,
-    top: Top = 3,
-    out: Annotated[Path | None, option("--out", "-o", help="Bundle to make; by default RUN-bundle.")] = None,
-    profiler: Annotated[str | None, option("--profiler", help="Path of rocprofv3 or ncu.")] = None,
-    samples: Annotated[int, option("--samples", min=50, help="Timed launches a candidate.")] = 100,
-    check: Check = False,
-    json: Json = False,
-) -> None:
-    """On the node: bundle, confirm and import at once. Exit 1 if something could not be timed or counted."""
-    import subprocess
-
-    from swizzle_sim.hardware.results import read_result
-    from swizzle_sim.hardware.runs import bundle_run
-
-    folder = out or Path(f"{run.name}-bundle")
-    bundle_run(run, top, folder, check=check)
-    words = [sys.executable, str(folder / "confirm.py"), "--samples", str(samples)]
-    done = subprocess.run([*words, *(["--profiler", profiler] if profiler else [])], stdout=sys.stderr, check=False)
-    if done.returncode not in (0, 1):
-        raise typer.Exit(done.returncode)
-    read_result(folder / "result.json")
-    import_(folder / "result.json", run, json)
-    raise typer.Exit(done.returncode)
 
 
 def agreement(
@@ -259,6 +208,8 @@ def _show(found: list[Agreement], json: bool, written: list[str]) -> None:
 
 
 def _document(one: Agreement) -> dict[str, Any]:
+    from swizzle_sim.hardware.agreement import outcome
+
     return {
         "bundle": one.manifest["bundle"],
         "kernel": one.manifest["kernel"],
@@ -272,15 +223,19 @@ def _document(one: Agreement) -> dict[str, Any]:
             {
                 **{"figure": c.figure.name, "unit": c.figure.unit, "candidates": list(c.candidates)},
                 **{"predicted": list(c.predicted), "measured": list(c.measured)},
-                **{"rank_correlation": c.rank_correlation, "same_winner": c.same_winner},
+                **{"same_winner": c.same_winner, "spread": list(c.spread)},
+                **dict(zip(("pairs_apart", "pairs_right"), c.pairs, strict=True)),
             }
             for c in one.comparisons
         ],
+        "outcome": outcome(one),
         "notes": one.result["notes"],
     }
 
 
 def _print(one: Agreement) -> None:
+    from swizzle_sim.hardware.node.formulas import formulas_of
+
     kind, replay = one.kind, one.manifest["replay"]
     reads = "read from the fabric" if one.manifest["gpu"]["vendor"] == "amd" else "read from memory"
 
@@ -305,5 +260,7 @@ def _print(one: Agreement) -> None:
         line(said)
     if kind == "replayed":
         line("replayed: these counts come from a stand-in or a recording; nothing here was measured")
+    for formula in formulas_of(one.manifest["gpu"]["arch"]):
+        line(f"{formula} ({formula.source})")
     for doubt in one.doubts:
         line(doubt)

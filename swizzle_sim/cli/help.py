@@ -23,7 +23,7 @@ TASKS = {
     "Find a better one": ("optimize", "suite", "sweep", "what-if", "explore"),
     "Runs": ("runs", "report", "compare", "export", "keep"),
     "Your own Triton kernel": ("init-kernel", "capture", "occupancy", "rewrite"),
-    "Compare with hardware": ("calibrate", "bundle", "confirm", "import", "agreement"),
+    "Compare with hardware": ("calibrate", "bundle", "import", "agreement", "counters"),
     "Models and agents": ("study", "tune-prompt", "mcp"),
 }
 OTHERS = "More commands"
