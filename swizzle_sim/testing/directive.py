@@ -40,6 +40,7 @@ class Options:
     sizes: dict[str, int | str | tuple[int, ...]] = field(default_factory=dict)
     off: bool = False  # not to be checked
     guessed: str = ""  # those of the sizes that were guessed, as a comment
+    own: dict[str, int] = field(default_factory=dict)  # defaults of the function's parameters that are sizes
 
     @property
     def single(self) -> dict[str, int | str]:
