@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from swizzle_sim.base.text import visible
 from swizzle_sim.cli.arguments import Json, grouped, known_families, known_gpus, known_kernels, offer
 
 if TYPE_CHECKING:
@@ -89,14 +91,6 @@ Explain = Annotated[
         rich_help_panel=FILES,
     ),
 ]
-Marked = Annotated[
-    bool,
-    typer.Option(
-        "--marked",
-        help="Of Python files, only what a # swizzle-check comment marks.",
-        rich_help_panel=FILES,
-    ),
-]
 Call = Annotated[
     bool,
     typer.Option(
@@ -128,6 +122,30 @@ AllowSkips = Annotated[
     bool,
     typer.Option(
         "--allow-skips", help="Exit 0 though functions are skipped, or nothing is found.", rich_help_panel=FILES
+    ),
+]
+Baseline = Annotated[
+    Path | None,
+    typer.Option(
+        "--baseline",
+        metavar="FILE",
+        help="Findings that are known, and pass; those that are found no more are said.",
+        rich_help_panel=FILES,
+    ),
+]
+WriteBaseline = Annotated[
+    Path | None,
+    typer.Option(
+        "--write-baseline",
+        metavar="FILE",
+        help="Write all that is found there, for --baseline; exit 0.",
+        rich_help_panel=FILES,
+    ),
+]
+Statistics = Annotated[
+    bool,
+    typer.Option(
+        "--statistics", help="Count the findings of each code in place of listing them.", rich_help_panel=FILES
     ),
 ]
 Exclude = Annotated[
@@ -165,7 +183,6 @@ class Given:
     where: Where = ""
     launch: LaunchText = ""
     answer: Answer = ""
-    marked: Marked = False
     explain: Explain = False
     call: Call = False
 
@@ -218,6 +235,24 @@ class Folders:
     exclude: Exclude = None
     jobs: Jobs = 0
     allow_skips: AllowSkips = False
+    baseline: Baseline = None
+    write_baseline: WriteBaseline = None
+    statistics: Statistics = False
+
+    def compared(self, results: list[CheckResult], given: Given) -> list[CheckResult]:
+        """Results with those that are known marked; a new baseline has all."""
+        from swizzle_sim.testing import baseline, formats
+
+        if self.write_baseline:
+            formats.write("--write-baseline", self.write_baseline, baseline.written(results, self.write_baseline))
+        path = self.write_baseline or self.baseline
+        if not path:
+            return results
+        places = [Path(target) for target in given.targets if "::" not in target]
+        marked, stale = baseline.against(results, path, places)
+        for line in stale:
+            print(f"swizzle-sim: {path}: {visible(line)} is found no more: remove the line", file=sys.stderr)
+        return marked
 
 
 @grouped
@@ -237,10 +272,14 @@ def check(
         raise SizeError(f"nothing to check in {' '.join(given.words)}: name a file or a family first")
     if given.cluster > 1 and not given.at_one_grid:
         raise SizeError("--cluster is checked at one grid: add --grid, or --kernel")
+    if given.at_one_grid and (folders.baseline or folders.write_baseline or folders.statistics):
+        raise SizeError("--baseline, --write-baseline and --statistics are for files on all grids: leave --grid out")
     results = _at_one_grid(given, json) if given.at_one_grid else _on_all_grids(given, folders, json)
     _write(results, junit, sarif)
     print_annotations(results, json=json)
-    status = exit_status(results, allow_skips=folders.allow_skips)
+    # a hook hands over the files of a commit, in which there may be nothing
+    only_files = folders.baseline is not None and not any(Path(one).is_dir() for one in given.targets)
+    status = exit_status(results, allow_skips=folders.allow_skips, allow_none=only_files)
     if status == 2:
         print_advice(results)
     if status:
@@ -278,7 +317,7 @@ def _at_one_grid(given: Given, json: bool) -> list[CheckResult]:
     documents, results = [], []
     for target, candidate in zip(given.targets, candidates, strict=True):
         begin = time.perf_counter()
-        verdict = verify(candidate, where, num_xcds, sizes=names or None, lattice=others)
+        verdict = verify(candidate, where, num_xcds, sizes=names or None, lattice=others, sample=True)
         verdict = settle_verdict(verdict, candidate, where, num_xcds)
         document: dict[str, Any] = {"swizzle": candidate.name, "source": candidate.source}
         document |= {"grid": list(where.launch), "num_xcds": num_xcds, "problem": names, "verdict": verdict.as_dict()}
@@ -303,9 +342,13 @@ def _at_one_grid(given: Given, json: bool) -> list[CheckResult]:
 
 def _torn(candidate: Swizzle, where: Grid, num_xcds: int, sizes: dict[str, int], cluster: int) -> TornCluster | None:
     """How a bijection tears a cluster of neighbouring workgroups apart, if it does."""
+    from swizzle_sim.testing.expression import refuse_more
     from xcd_model.errors import SizeError, TornCluster
     from xcd_model.trace.clusters import check_together
 
+    if cluster == 1:
+        return None
+    refuse_more(where)
     if where.num_pids % cluster or where.launch[0] % cluster:
         raise SizeError(f"--cluster {cluster}: the grid {where} is not a whole number of clusters along x")
     try:
@@ -332,19 +375,17 @@ def _on_all_grids(given: Given, folders: Folders, json: bool) -> list[CheckResul
     files = []
     for target in given.targets:
         path, _, function = target.partition("::")
-        marked = given.marked and not function
-        found = files_under([Path(path)], marked=marked, exclude=folders.exclude or ())
+        found = files_under([Path(path)], exclude=folders.exclude or ())
         files += [(file, function) for file in found]
     results: list[CheckResult] = []
     with Progress("checking", "files") as progress:
-        for k, of_file in enumerate(
-            check_files(files, over, marked=given.marked, jobs=folders.jobs, call=given.call), 1
-        ):
+        for k, of_file in enumerate(check_files(files, over, jobs=folders.jobs, call=given.call), 1):
             results += [explained(one, over) for one in of_file] if given.explain else of_file
             if len(files) > 1:
                 progress(k, len(files))
+    results = folders.compared(results, given)
     if json:
         print_json(document(results))
     else:
-        print_results(results)
+        print_results(results, statistics=folders.statistics)
     return results

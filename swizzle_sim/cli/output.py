@@ -208,6 +208,8 @@ def print_verdict(candidate: Swizzle, grid: Grid, num_xcds: int, verdict: Verdic
 
     verdict = settle_verdict(verdict, candidate, grid, num_xcds)
     answer = "a bijection" if verdict.bijective else "NOT a bijection"
+    if verdict.bijective and verdict.sampled:
+        answer = "no counter-example in a sample of the workgroups"
     if verdict.counterexample and verdict.counterexample.code == "deadlock":
         answer = "a bijection that may WAIT FOR EVER"
     line(f"{candidate.name}: {answer} at grid {grid}{on}, {num_xcds} XCDs")

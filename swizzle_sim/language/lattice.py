@@ -12,6 +12,7 @@ import numpy as np
 
 from swizzle_sim.language.grid import Grid
 from swizzle_sim.language.ir import Form, literals
+from swizzle_sim.language.rules import MOST_TRIED
 from swizzle_sim.language.verdict import (
     EVERY_GRID,
     EVERY_GRID_TRIED,
@@ -192,7 +193,8 @@ def claim(status: str, domain: str, tested: int, largest: int, covers: str = "",
     if status != TESTED:
         return f"{status}: {where}" + (f", {covers}" if covers else "")
     launches = f"{tested} launch{'es' * (tested != 1)}"
-    return f"tested: {where} ({launches}, the largest of {largest} workgroup{'s' * (largest != 1)}); not proved"
+    launches += f", the largest of {largest} workgroup{'s' * (largest != 1)}"
+    return f"tested: {where} ({launches}{', of which a sample' * (largest > MOST_TRIED)}); not proved"
 
 
 def claim_of(verdict: Verdict, grid: Grid | None = None) -> str:

@@ -13,7 +13,7 @@ from swizzle_sim.language.grid import Grid
 from swizzle_sim.language.ir import Form
 from swizzle_sim.language.swizzle import Swizzle
 from swizzle_sim.language.verdict import Budget, Counterexample
-from swizzle_sim.language.vm import permutation_of, run
+from swizzle_sim.language.vm import counterexample_at, run
 from swizzle_sim.testing.called import Called
 from swizzle_sim.testing.directive import Options
 from swizzle_sim.testing.expression import names_of
@@ -120,7 +120,7 @@ class TextCandidate:
             if self._tiles and self._surplus:
                 pair = (self.swizzle, self._surplus)
                 return padded_counterexample(*pair, self._tiles, grid, num_xcds, values, budget)
-            found = permutation_of(self.swizzle.program, grid, num_xcds, values, budget)[1]
+            found = counterexample_at(self.swizzle.program, grid, num_xcds, values, budget)
         except LanguageError as error:
             raise self.text.placed(error) from None
         if found and self._surplus and found.code == "out-of-range":

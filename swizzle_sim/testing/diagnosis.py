@@ -11,14 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 
-from swizzle_sim.language.grid import Grid
 from swizzle_sim.language.ir import Form
 from swizzle_sim.language.lattice import Trial, named
 from swizzle_sim.language.rules import CHECK_STEPS
 from swizzle_sim.language.verdict import NOWHERE, UNNAMED, Budget
 from swizzle_sim.testing.candidate import Candidate
 from swizzle_sim.testing.directive import Options
-from swizzle_sim.testing.grids_to_try import Holds, condition, each_size, kind_of
+from swizzle_sim.testing.grids_to_try import Holds, as_grid, condition, each_size, kind_of
 from swizzle_sim.testing.refuting import periods
 from swizzle_sim.testing.trials import Outcome, points_of, try_points
 from xcd_model.errors import LanguageError
@@ -101,7 +100,7 @@ def _holds_further(candidate: Candidate, holds: Holds) -> bool:
     kind, left, budget = kind_of(candidate.form), _FURTHER, Budget(CHECK_STEPS)
     sides = sides[::3] if kind == "box" else sides
     for chosen in product(sides, repeat={"line": 1, "box": 3}.get(kind, 2)):
-        grid = Grid((chosen[0] * chosen[1],), chosen) if kind == "tiles" else Grid(chosen)
+        grid = as_grid(chosen, kind)
         if grid.num_pids > left or not holds(grid, USUAL_XCDS):
             continue
         left -= grid.num_pids

@@ -21,7 +21,6 @@ from xcd_model.errors import OptionError
 _COMMENT = re.compile(
     r"^\s*(?:#|//)\s*(?:swizzle-check\s*(?::(.*))?|swizzle:\s*((?:off|begin|end)\b.*|[A-Za-z_]\w*=(?!=).*))$"
 )
-MARK = re.compile(rb"swizzle-check|(#|//)[ \t]*swizzle:")
 KEYS = ("grids", "xcds", "where", "launch", "tiles", "answer")
 OFF, BEGIN, END = "off", "begin", "end"
 

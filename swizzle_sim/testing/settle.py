@@ -60,7 +60,9 @@ def diagnosed(candidate: Candidate, outcome: Outcome, options: Options, where: W
 def proved_conditions(candidate: Candidate, outcome: Outcome, options: Options) -> Iterator[tuple[str, str]]:
     """Conditions, with that of the options, under which a refuted candidate is proved, and the sizes that it covers."""
     form = provable_form(candidate, options)
-    for text in itertools.islice(candidates_of(form, outcome, options) if form else (), MOST_CONDITIONS):
+    if form is None:
+        return
+    for text in itertools.islice(candidates_of(form, outcome, options), MOST_CONDITIONS):
         covers = proof_of_options(form, options, both(options.where, text), MOST_REFUTED, STEPS_REFUTED)
         if covers:
             yield both(options.where, text), covers
@@ -94,12 +96,15 @@ def settle_verdict(verdict: Verdict, swizzle: Swizzle, grid: Grid, num_xcds: int
     kind, candidate = kind_of_grid(grid), TextCandidate.of(swizzle)
     stated = verdict.domain if named(verdict.domain) else ""
     if verdict.bijective and (stated or unconditional(verdict.domain)):
-        covers = proof(form, kind, where=stated)
-        if covers:
-            return replace(verdict, status=PROVED, domain=stated or EVERY_GRID, covers=covers)
+        found = _found(form, kind, {}, stated, None)
+        if found:
+            sampled = verdict.sampled and found.max_workgroups < grid.num_pids
+            domain = stated or EVERY_GRID
+            return replace(verdict, status=PROVED, domain=domain, covers=found.range_text, sampled=sampled)
     if not verdict.bijective and kind == kind_of(form):
-        found = settle(candidate, try_points(candidate, points_of(candidate, Options())), Options())
-        return verdict if found.holds else replace(verdict, domain=found.domain, covers=found.covers)
+        tried = settle(candidate, try_points(candidate, points_of(candidate, Options())), Options())
+        # where smaller launches all hold, what they suggest is an accident
+        return replace(verdict, domain=UNNAMED if tried.holds else tried.domain, covers=tried.covers)
     return _tried_further(verdict, candidate, kind, [Trial(grid, num_xcds, verdict.bijective)], stated)
 
 
