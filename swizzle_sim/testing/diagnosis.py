@@ -50,7 +50,8 @@ def at_own_values(candidate: Candidate, outcome: Outcome, options: Options) -> t
 def candidates_of(form: Form, outcome: Outcome, options: Options) -> Iterator[str]:
     """Conditions that no launch tried contradicts, those of the literals of the text first."""
     for text in dict.fromkeys([*_of_literals(form, options), outcome.domain]):
-        if named(text) and text != UNNAMED and fits(text, outcome.trials):
+        # what divides is proved or not; a bound that few launches meet says little though it is true
+        if named(text) and fits(text, outcome.trials, 1 if "%" in text else _LEAST):
             yield text
 
 
@@ -79,11 +80,11 @@ def _of_literals(form: Form, options: Options) -> Iterator[str]:
         )
 
 
-def fits(text: str, trials: Sequence[Trial]) -> bool:
+def fits(text: str, trials: Sequence[Trial], least: int = _LEAST) -> bool:
     """Whether no trial contradicts a condition, some bear it out, and its bounds are where trials begin to fail."""
     holds = condition(text)
     met = [trial for trial in trials if holds(trial.grid, trial.num_xcds)]
-    if len({trial.grid for trial in met}) < _LEAST or not all(trial.passed for trial in met):
+    if len({trial.grid for trial in met}) < least or not all(trial.passed for trial in met):
         return False
     failing = [trial for trial in trials if not trial.passed]
     for count, sign, bound in _BOUND.findall(text):
