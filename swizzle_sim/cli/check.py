@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swizzle_sim.base.text import visible
-from swizzle_sim.cli.arguments import Json, grouped, known_families, known_gpus, known_kernels, offer
+from swizzle_sim.cli.arguments import Json, grouped, known_families, known_gpus, known_kernels, offer, option
 
 if TYPE_CHECKING:
     from swizzle_sim.language import Grid, Swizzle
@@ -47,126 +47,37 @@ OfGpu = Annotated[
     ),
 ]
 Xcds = Annotated[int | None, typer.Option("--xcds", min=1, max=4096, help="XCDs, in place of the GPU's.")]
-Cluster = Annotated[
-    int,
-    typer.Option(
-        "--cluster",
-        min=1,
-        max=1024,
-        help="Workgroups, neighbours by their ids, that are dispatched as one cluster and have to stay together.",
-    ),
-]
-Where = Annotated[
-    str,
-    typer.Option(
-        "--where",
-        metavar="CONDITION",
-        help="Where files must be bijective, such as 'num_pids % 8 == 0'.",
-        rich_help_panel=FILES,
-    ),
-]
-LaunchText = Annotated[
-    str,
-    typer.Option(
-        "--launch",
-        metavar="EXPRESSION",
-        help="Launch grid of files in their sizes: 'cdiv(M, 64)'.",
-        rich_help_panel=FILES,
-    ),
-]
-Answer = Annotated[
-    str,
-    typer.Option(
-        "--answer",
-        metavar="NAMES",
-        help="Names that hold the tile in a Triton file.",
-        rich_help_panel=FILES,
-    ),
-]
-Explain = Annotated[
-    bool,
-    typer.Option(
-        "--explain",
-        help="Of a file's remap that is refuted: conditions and a repair that are proved.",
-        rich_help_panel=FILES,
-    ),
-]
-Call = Annotated[
-    bool,
-    typer.Option(
-        "--call",
-        help="Call marked Python functions, each in a process of its own, in place of reading them: runs their files.",
-        rich_help_panel=FILES,
-    ),
-]
-Junit = Annotated[
-    Path | None,
-    typer.Option(
-        "--junit",
-        metavar="FILE",
-        help="Write JUnit XML there.",
-        rich_help_panel=FILES,
-    ),
-]
+_CLUSTER = "Workgroups, neighbours by their ids, that are dispatched as one cluster and have to stay together."
+Cluster = Annotated[int, option("--cluster", min=1, max=1024, help=_CLUSTER)]
 
-Sarif = Annotated[
-    Path | None,
-    typer.Option(
-        "--sarif",
-        metavar="FILE",
-        help="Write SARIF 2.1.0 there.",
-        rich_help_panel=FILES,
-    ),
-]
-AllowSkips = Annotated[
-    bool,
-    typer.Option(
-        "--allow-skips", help="Exit 0 though functions are skipped, or nothing is found.", rich_help_panel=FILES
-    ),
-]
-Baseline = Annotated[
-    Path | None,
-    typer.Option(
-        "--baseline",
-        metavar="FILE",
-        help="Findings that are known, and pass; those that are found no more are said.",
-        rich_help_panel=FILES,
-    ),
-]
-WriteBaseline = Annotated[
-    Path | None,
-    typer.Option(
-        "--write-baseline",
-        metavar="FILE",
-        help="Write all that is found there, for --baseline; exit 0.",
-        rich_help_panel=FILES,
-    ),
-]
-Statistics = Annotated[
-    bool,
-    typer.Option(
-        "--statistics", help="Count the findings of each code in place of listing them.", rich_help_panel=FILES
-    ),
-]
-Exclude = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--exclude",
-        metavar="PATTERN",
-        help="Of folders, leave this out, in the words of .gitignore.",
-        rich_help_panel=FILES,
-    ),
-]
-Jobs = Annotated[
-    int,
-    typer.Option(
-        "--jobs",
-        min=0,
-        max=256,
-        help="Processes; 0: one a core if files are many.",
-        rich_help_panel=FILES,
-    ),
-]
+
+def _of_files(*names: str, help: str, **more: Any) -> Any:
+    return option(*names, help=help, panel=FILES, **more)
+
+
+_WHERE = "Where files must be bijective, such as 'num_pids % 8 == 0'."
+Where = Annotated[str, _of_files("--where", metavar="CONDITION", help=_WHERE)]
+_LAUNCH = "Launch grid of files in their sizes: 'cdiv(M, 64)'."
+LaunchText = Annotated[str, _of_files("--launch", metavar="EXPRESSION", help=_LAUNCH)]
+Answer = Annotated[str, _of_files("--answer", metavar="NAMES", help="Names that hold the tile in a Triton file.")]
+_EXPLAIN = "Of a file's remap that is refuted: conditions and a repair that are proved."
+Explain = Annotated[bool, _of_files("--explain", help=_EXPLAIN)]
+_CALL = "Call marked Python functions, each in a process of its own, in place of reading them: runs their files."
+Call = Annotated[bool, _of_files("--call", help=_CALL)]
+Junit = Annotated[Path | None, _of_files("--junit", metavar="FILE", help="Write JUnit XML there.")]
+Sarif = Annotated[Path | None, _of_files("--sarif", metavar="FILE", help="Write SARIF 2.1.0 there.")]
+_ALLOW = "Exit 0 though functions are skipped, or nothing is found."
+AllowSkips = Annotated[bool, _of_files("--allow-skips", help=_ALLOW)]
+_BASELINE = "Findings that are known, and pass; those that are found no more are said."
+Baseline = Annotated[Path | None, _of_files("--baseline", metavar="FILE", help=_BASELINE)]
+_WRITE = "Write all that is found there, for --baseline; exit 0."
+WriteBaseline = Annotated[Path | None, _of_files("--write-baseline", metavar="FILE", help=_WRITE)]
+_STATISTICS = "Count the findings of each code, and list none."
+Statistics = Annotated[bool, _of_files("--statistics", help=_STATISTICS)]
+_EXCLUDE = "Of folders, leave this out, in the words of .gitignore."
+Exclude = Annotated[list[str] | None, _of_files("--exclude", metavar="PATTERN", help=_EXCLUDE)]
+_JOBS = "Processes; 0: one a core if files are many."
+Jobs = Annotated[int, _of_files("--jobs", min=0, max=256, help=_JOBS)]
 
 
 @dataclass(frozen=True)

@@ -130,8 +130,8 @@ class Verdict:
     sampled: bool = False
 
     def as_dict(self) -> dict:
-        """Return plain data for JSON; the keys are stable."""
-        return asdict(self)
+        """Return plain data for JSON; the keys are stable, and ``sampled`` is there where it is true."""
+        return {key: value for key, value in asdict(self).items() if key != "sampled" or value}
 
 
 def gap_of(
