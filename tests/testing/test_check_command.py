@@ -67,7 +67,9 @@ def test_several_files_and_what_is_said(folder):
     assert done.exit_code == 1
     lines = done.stdout.splitlines()
     assert lines[0].startswith("even.swizzle:1: ok: even.swizzle: a bijection, proved: where num_pids % num_xcds == 0")
-    assert lines[1].startswith("naive.txt:1: FAILED SW101: naive.txt: proved where num_pids % num_xcds == 0; NOT a bijec")
+    assert lines[1].startswith(
+        "naive.txt:1: FAILED SW101: naive.txt: proved where num_pids % num_xcds == 0; NOT a bijec"
+    )
     assert "grid 2, 8 XCDs: pid 1 and pid 0 both compute tile 0" in lines[1]
     skipped = [line for line in lines if ": skipped SW201: " in line]
     assert skipped[0].startswith(f"{FILE}:110: skipped SW201: remap_triton.py::leaves_early: n has no value")
@@ -304,9 +306,8 @@ def test_many_files_side_by_side_are_in_order(tmp_path, monkeypatch):
     done = check(tmp_path, "--jobs", "2")  # by full path: processes of an earlier test may be in another folder
     assert done.exit_code == 1
     assert done.stdout == check(tmp_path, "--jobs", "1").stdout
-    assert [
-        line[len(f"{tmp_path}/") :][:5] for line in done.stdout.splitlines() if " ok: " in line or " FAILED SW101: " in line
-    ] == [f"{k:02}.py" for k in range(30)]
+    lines = [line for line in done.stdout.splitlines() if " ok: " in line or " FAILED SW101: " in line]
+    assert [line[len(f"{tmp_path}/") :][:5] for line in lines] == [f"{k:02}.py" for k in range(30)]
 
 
 def test_a_function_is_called_on_request_in_a_process_of_its_own(tmp_path, monkeypatch):
