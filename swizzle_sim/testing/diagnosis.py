@@ -36,10 +36,14 @@ def at_own_values(candidate: Candidate, outcome: Outcome, options: Options) -> t
     own = replace(options, sizes={**options.sizes, **several}, xcds=count)
     if own == options or outcome.point is None:
         return outcome, options
-    first = try_points(candidate, points_of(candidate, own))
+    points = list(points_of(candidate, own))
+    if not points:
+        return outcome, options
+    first = try_points(candidate, points)
     values = ", ".join([*(f"{name}={value}" for name, value in several.items()), *(f"{one} XCDs" for one in count)])
     if first.point is None:
-        return replace(outcome, also=f"right at {values}: {first.tried} launches tried"), options
+        tried = f"{first.tried} launch{'es' * (first.tried != 1)}"
+        return replace(outcome, also=f"right at {values}, as far as tried: {tried}"), options
     if not several:  # of another count of XCDs the smallest launch says no more
         return replace(outcome, point=first.point, counterexample=first.counterexample), options
     smaller = outcome.point.rank < first.point.rank

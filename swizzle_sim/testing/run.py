@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import os
 import re
 import time
@@ -148,22 +149,20 @@ def _through(target: Target, point: Point) -> str:
     calls = [node for node in ast.walk(source.every_function[target.function]) if isinstance(node, ast.Call)]
     for name in dict.fromkeys(ast.unparse(call.func) for call in calls):
         home = Imports.of(source).resolve(name)
-        for helper in targets_of(Path(home[0].filename), home[1]) if home else ():
-            if helper.likely and helper.function != target.function and _fails_at(helper, point):
-                place = "" if helper.path.name == target.path.name else f" of {helper.path.name}"
-                return f" through {helper.function}, line {helper.line}{place},"
+        with contextlib.suppress(SwizzleSimError):
+            for helper in targets_of(Path(home[0].filename), home[1]) if home else ():
+                if helper.likely and helper.function != target.function and _fails_at(helper, point):
+                    place = "" if helper.path.name == target.path.name else f" of {helper.path.name}"
+                    return f" through {helper.function}, line {helper.line}{place},"
     return ""
 
 
 def _fails_at(helper: Target, point: Point) -> bool:
-    try:
-        candidate, options = load(helper)
-        kind = kind_of(candidate.form)
-        grid = point.grid if kind == "tiles" and point.grid.tiles else as_grid(point.grid.num_pids, kind)
-        sizes = each_size(replace(options, sizes={**options.sizes, **options.own}))[0]
-        return candidate.counterexample(grid, point.num_xcds, sizes) is not None
-    except SwizzleSimError:
-        return False
+    candidate, options = load(helper)
+    kind = kind_of(candidate.form)
+    grid = point.grid if kind == "tiles" and point.grid.tiles else as_grid(point.grid.num_pids, kind)
+    sizes = each_size(replace(options, sizes={**options.sizes, **options.own}))[0]
+    return candidate.counterexample(grid, point.num_xcds, sizes) is not None
 
 
 def exit_status(results: Sequence[CheckResult], *, allow_skips: bool = False, allow_none: bool = False) -> int:

@@ -48,13 +48,13 @@ def settle(candidate: Candidate, outcome: Outcome, options: Options, where: Wher
 
 def diagnosed(candidate: Candidate, outcome: Outcome, options: Options, where: Where = None) -> Outcome:
     """A refuted outcome at the candidate's own defaults, with a condition under which it is right, proved if it can."""
-    if callable(where) or options.grids:
+    if callable(where):
         return outcome
-    outcome, options = at_own_values(candidate, outcome, options)
+    outcome, options = at_own_values(candidate, outcome, replace(options, where=where or ""))
     for domain, covers in proved_conditions(candidate, outcome, options):
         return replace(outcome, domain=domain, covers=covers)
     domain = unproved(candidate, outcome, options)
-    return replace(outcome, domain=both(where or "", domain) if named(domain) else domain)
+    return replace(outcome, domain=both(options.where, domain) if named(domain) else domain)
 
 
 def proved_conditions(candidate: Candidate, outcome: Outcome, options: Options) -> Iterator[tuple[str, str]]:
