@@ -43,7 +43,7 @@ RULES = (
     Rule("SW205", "after-memory", "The tile is worked out after a memory access", words="memory access"),
     Rule("SW206", "loop", "A loop may not meet every tile once", ("loop",)),
     Rule("SW207", "integer-type", "A value is narrow or unsigned, or C does not define it", ("unsigned",), "is narrow"),
-    Rule("SW208", "return", "A helper returns inside a statement, or not on every path", ("result",), "return"),
+    Rule("SW208", "return", "A helper returns inside a statement, or not on every path", ("result",), "returns? "),
     Rule("SW209", "too-large", "It is too much to read or to try", ("limit",)),
     Rule("SW210", "construct", "A construct is not modelled", words="not modelled|is not read|the language|builtin"),
     Rule("SW299", "not-checked", "It is not read for another reason"),
@@ -57,9 +57,10 @@ _BEGINS = {"failed": "SW1", "skipped": "SW2", "error": "SW3"}
 
 def rule_of(status: str, code: str, message: str) -> Rule:
     """Rule of a finding, by its status, its code and its wording."""
+    first = message.partition("\n")[0]  # behind it lines of a file are shown
     of_status = [rule for rule in RULES if rule.code.startswith(_BEGINS[status])]
     for rule in of_status:
-        if code in rule.kinds or (rule.words and re.search(rule.words, message)):
+        if code in rule.kinds or (rule.words and re.search(rule.words, first)):
             return rule
     return of_status[0 if status == "failed" else -1]
 

@@ -9,6 +9,7 @@ from pydantic_sarif.model import StaticAnalysisResultsFormatSarifVersion210JsonS
 from typer.testing import CliRunner
 
 from swizzle_sim.cli.app import app
+from swizzle_sim.testing.codes import RULES
 from swizzle_sim.testing.formats import github_annotations, junit, sarif
 from swizzle_sim.testing.run import CheckResult
 from tests.capture.same_trace import needs_triton
@@ -162,6 +163,25 @@ def test_what_a_baseline_has_is_suppressed():
     case = ElementTree.fromstring(junit(known)).find("testsuite")
     assert (case.get("failures"), case.get("skipped")) == ("0", "1")
     assert github_annotations(known) == []
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "message", "rule"),
+    [
+        ("failed", "collision", "", "SW101"), ("failed", "overflow", "", "SW102"), ("failed", "died", "", "SW106"),
+        ("skipped", "option", "f: n has no value: give one", "SW201"),
+        ("skipped", "node", "f.py:3:1: neither pid: say which names hold the tile, as answer=", "SW202"),
+        ("skipped", "node", "f.py:3:1: 'pid' is assigned after the first memory access in line 2", "SW205"),
+        ("skipped", "loop", "f.py:3:1: the loop goes on by 2", "SW206"),
+        ("skipped", "node", "returns.py:3:1: the tile depends on 'a', which is not read\n    return a", "SW210"),
+        ("skipped", "node", "f.py:3:1: g returns from inside this statement", "SW208"),
+        ("skipped", "call", "f.py:3:1: this call does not fit", "SW299"),
+        ("error", "file", "f.py: cannot be read", "SW301"), ("error", "node", "", "SW399"),
+    ],
+)  # fmt: skip
+def test_each_finding_has_a_code_that_lines_of_its_file_do_not_change(status, code, message, rule):
+    assert CheckResult("f.py", "f", status, message, code=code).rule == rule
+    assert [one.code for one in RULES] == sorted({one.code for one in RULES})
 
 
 def test_annotations_of_nothing():
