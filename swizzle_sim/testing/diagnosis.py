@@ -54,8 +54,9 @@ def at_own_values(candidate: Candidate, outcome: Outcome, options: Options) -> t
 def candidates_of(form: Form, outcome: Outcome, options: Options) -> Iterator[str]:
     """Conditions that no launch tried contradicts, those of the literals of the text first."""
     for text in dict.fromkeys([*_of_literals(form, options), outcome.domain]):
-        # what divides is proved or not; a bound that few launches meet says little though it is true
-        if named(text) and fits(text, outcome.trials, 1 if "%" in text else _LEAST):
+        # what divides or is equal is proved or not; a bound that few launches meet says little though it is true
+        least = _LEAST if _BOUND.search(text) else 1
+        if named(text) and fits(text, outcome.trials, least):
             yield text
 
 
@@ -77,11 +78,12 @@ def _of_literals(form: Form, options: Options) -> Iterator[str]:
     divisors = [*by_xcds, *(str(one) for one in periods(form, sizes)[:_MOST_DIVISORS])]
     for divisor in divisors:
         yield from (f"{count} % {divisor} == 0" for count in counts)
-    for divisor in [*by_xcds, *divisors[::-1]]:
-        below = divisor if divisor == "num_xcds" else str(int(divisor) - 1)
-        yield from (
-            f"{count} {bound}" for count in counts for bound in (f"<= {divisor}", f"<= {below}", f">= {divisor}")
-        )
+    for divisor in [*by_xcds, *divisors[len(by_xcds) :][::-1]]:
+        ends = (divisor,) if divisor == "num_xcds" else (divisor, int(divisor) - 1, int(divisor) + 1)
+        for count in counts:
+            yield from (*(f"{count} <= {end}" for end in ends), f"{count} >= {divisor}")
+    for divisor in divisors[len(by_xcds) :]:  # a count that the file fixes
+        yield from (f"{count} == {divisor}" for count in counts)
 
 
 def fits(text: str, trials: Sequence[Trial], least: int = _LEAST) -> bool:

@@ -160,8 +160,10 @@ def test_a_failure_is_shown_at_its_own_defaults_and_names_its_cause(folder):
          "py = pid // (num_pid_x * tile)\nx = px >> log\ny = (py << log) + (px & (tile - 1))", "num_pid_y % 8 == 0"),
         ("pid_m = pid_m ^ (pid_n & (num_pid_m - 1))", "num_pid_m & (num_pid_m - 1) == 0"),
         (NAIVE, "num_pids % num_xcds == 0"),
+        ("pid = pid % 8 * 8 + pid // 8", "num_pids == 64"),
+        ("pid = pid if pid <= 64 else 0", "num_pids <= 65"),
     ],
-    ids=["literal", "power", "xcds"],
+    ids=["literal", "power", "xcds", "count", "bound"],
 )  # fmt: skip
 def test_advice_is_a_condition_that_check_accepts(folder, text, advice):
     (folder / "one.swizzle").write_text(text)
