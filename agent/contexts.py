@@ -24,6 +24,7 @@ from swizzle_sim.workload.kernels import Kernel
 from swizzle_sim.workload.launch import Array
 from xcd_model import Gpu, gpu, gpu_names
 from xcd_model.errors import ModelError, SwizzleSimError
+from xcd_model.files import read_text
 from xcd_model.replay.traffic import COLUMNS
 from xcd_model.spec.caches import Cache
 
@@ -154,7 +155,7 @@ def read_docs(path: str | Path) -> str:
             raise ModelError(
                 f"{where}: {where.stat().st_size} bytes; at most {MAX_DOCS_BYTES} are passed on", code="docs"
             )
-        return where.read_text(encoding="utf-8")
+        return read_text(where)
     except (OSError, UnicodeDecodeError) as error:
         raise ModelError(f"{where}: not a text file that can be read ({error})", code="docs") from error
 

@@ -22,6 +22,7 @@ from xcd_model import xcd_of
 from xcd_model.analysis.sampled_misses import misses_of_workgroups, sampled_touches
 from xcd_model.analysis.schedule import schedule_of
 from xcd_model.errors import CompileError, ModelError, SwizzleSimError
+from xcd_model.files import read_text
 
 from .bottleneck import bottleneck_of, legend
 from .contexts import TEMPLATE_CARD, access_summary, hardware_text, language_card, source_of
@@ -233,7 +234,7 @@ def memory_program() -> Any:
 def read_program(path: str | Path) -> dict[str, Any]:
     """State of a program that `tune-prompt` saved."""
     try:
-        state = json.loads(Path(path).read_text(encoding="utf-8"))
+        state = json.loads(read_text(path))
     except (OSError, ValueError) as error:
         raise ModelError(f"{path}: not a program that can be read ({error})", code="program") from error
     if not isinstance(state, dict) or "signature" not in state:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from xcd_model.errors import ModelError
+from xcd_model.files import read_text
 
 from .contexts import CONTEXTS
 from .extensions import CONTEXTS as GROUP
@@ -159,7 +160,7 @@ def load_prices(path: str | Path | None = None) -> Prices:
     """Read a price table, by default the one that is shipped."""
     source = Path(path) if path else resources.files(__package__) / "prices.toml"
     try:
-        data = tomllib.loads(source.read_text(encoding="utf-8"))
+        data = tomllib.loads(read_text(str(source)))
         table = {model: (float(row["input"]), float(row["output"])) for model, row in data["models"].items()}
         if not all(0 <= price < math.inf for pair in table.values() for price in pair):
             raise ValueError("a price is at least 0 and finite")

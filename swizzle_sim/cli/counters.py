@@ -8,12 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from swizzle_sim.cli.arguments import Json, known_gpus, offer, option
+from swizzle_sim.cli.arguments import Json, known_gpus, option
 from swizzle_sim.cli.output import line, pct, print_json, table_of
 
-Of = Annotated[
-    str | None, option("--gpu", help="GPU that was counted; else by the counters.", autocompletion=offer(known_gpus))
-]
+Of = Annotated[str | None, option("--gpu", help="GPU that was counted; else by the counters.", offers=known_gpus)]
 SHOWN = 40  # launches in the table
 
 

@@ -115,8 +115,16 @@ def score_one(given: Sequence[Swizzle], launch: Launch, how: ReplayOptions, more
     elif found:
         found.print()
     if not json and candidate.name != LAUNCHED:
-        output.print_verdict(candidate, scorer.kernel.grid, scorer.gpu.xcds, verdict)
+        _say(candidate, scorer, verdict)
     return verdict.bijective
+
+
+def _say(candidate: Swizzle, scorer: Scorer, verdict: Verdict, on: str = "") -> None:
+    """Say what `check` says of a candidate."""
+    from swizzle_sim.testing.settle import settle_verdict
+
+    grid, xcds = scorer.kernel.grid, scorer.gpu.xcds
+    output.print_verdict(candidate, grid, xcds, settle_verdict(verdict, candidate, grid, xcds), on)
 
 
 def _document(scorer: Scorer, candidate: Swizzle, verdict: Verdict, found: InFull | None) -> dict[str, Any]:
@@ -402,8 +410,7 @@ def _print_table(orders: Sequence[Swizzle], found: Sequence[OnGpu]) -> None:
     for on in found:
         for one, verdict, attempt in zip(orders, on.verdicts, on.attempts, strict=True):
             if not verdict.bijective:
-                gpu = on.scorer.gpu
-                output.print_verdict(one, on.scorer.kernel.grid, gpu.xcds, verdict, f", {gpu.name}")
+                _say(one, on.scorer, verdict, f", {on.scorer.gpu.name}")
             elif attempt.score and attempt.score.price and attempt.score.price.loses_occupancy:
                 line(f"{one.name} on {on.scorer.gpu.name}: {attempt.score.price} (workgroups lost)")
 

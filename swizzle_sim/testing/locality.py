@@ -20,6 +20,7 @@ from swizzle_sim.triton_source.aliases import top_level
 from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Gpu
 from xcd_model.errors import LanguageError, RunError, SwizzleSimError
+from xcd_model.files import read_bytes, read_text
 
 _MODULE = b"swizzle_sim.capture"
 LOST = "hit-rate"
@@ -74,7 +75,7 @@ def declared_in(paths: Sequence[Path], exclude: Sequence[str] = ()) -> list[Decl
         if path.suffix != ".py":
             continue
         try:
-            text = path.read_bytes()
+            text = read_bytes(path)
             tree = ast.parse(text) if _MODULE in text else ast.Module([], [])
         except OSError as error:
             raise LanguageError(f"cannot be read ({error.strerror})", filename=str(path), code="file") from None
@@ -192,7 +193,7 @@ def stored(rates: Sequence[dict[str, Any]], how: How) -> bytes:
 def read_stored(path: Path, how: How) -> dict[str, Rate]:
     """Rates of such a file, by kernel."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(read_text(path))
         kernels = {
             str(key): Rate({str(n): int(v) for n, v in one["problem"].items()}, float(one["l2_hit_rate"]))
             for key, one in document["kernels"].items()

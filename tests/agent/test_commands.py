@@ -152,14 +152,11 @@ def test_help_stays_light():
 
 
 def test_what_replays_nothing_starts_without_the_compiler(tmp_path):
-    """Lists of GPUs and of runs, one of them finished, and checks: of a branch in which workgroups part ways, too."""
+    """Lists of GPUs and of runs, one of them finished."""
     about = {"kernel": "gemm", "gpu": "mi300x", "problem": {"M": 512}, "replay": "timed", "version": "0"}
     with History.create(tmp_path / "done", about) as history, history.running():
         pass
     code = "import sys; from swizzle_sim.cli.app import main\ntry: main()\nfinally: print('numba' in sys.modules)"
-    (tmp_path / "half.txt").write_text("if pid < num_pids // 2:\n    pid = pid ^ 0\n")
-    grid = ["--grid", "64x64"]
-    checks = [["check", "contiguous+group_m(size=8)", *grid], ["check", str(tmp_path / "half.txt"), *grid]]
-    for words in (["gpus"], ["runs", str(tmp_path)], *checks, ["check", str(tmp_path / "half.txt")]):
+    for words in (["gpus"], ["runs", str(tmp_path)]):
         done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
         assert done.stdout.splitlines()[-1] == "False", done.stderr

@@ -50,10 +50,10 @@ def failure(candidate, *args, **kwargs):
 )
 def test_the_naive_remap_fails_at_the_smallest_grid(candidate):
     outcome, message = failure(candidate)
-    # two workgroups on three XCDs: each XCD's share is 0, so both compute tile 0; one workgroup is right everywhere
-    assert (outcome.point.grid, outcome.point.num_xcds) == (Grid((2,)), 3)
+    # two workgroups on eight XCDs: each XCD's share is 0, so both compute tile 0; one workgroup is right everywhere
+    assert (outcome.point.grid, outcome.point.num_xcds) == (Grid((2,)), 8)
     assert outcome.counterexample.pids == (1, 0)
-    for words in ("pid 1 and pid 0 both compute tile 0", "tile 1 is computed by nobody", "grid 2, 3 XCDs"):
+    for words in ("pid 1 and pid 0 both compute tile 0", "tile 1 is computed by nobody", "grid 2, 8 XCDs"):
         assert words in message
     assert "num_pids % num_xcds == 0" in message
     assert_bijective(candidate, where="num_pids % num_xcds == 0")

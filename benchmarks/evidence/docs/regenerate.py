@@ -18,6 +18,7 @@ from swizzle_sim.report import write_report
 from swizzle_sim.search.history import History
 from swizzle_sim.search.loop import Run
 from swizzle_sim.search.strategies.families import optimize
+from swizzle_sim.testing.codes import codes_table
 from swizzle_sim.workload.kernels import kernel
 from xcd_model import gpu
 
@@ -43,6 +44,7 @@ def pages() -> dict[str, str]:
         "docs/families.md": families_table(),
         "docs/cli.md": commands_markdown(),
         "docs/language.md": language_page(),
+        "docs/howto/check-remap.md": fill("docs/howto/check-remap.md", "codes", codes_table()),
         EXCHANGE: fill(EXCHANGE, "exchange", exchange()),
         "docs/believe.md": fill("docs/believe.md", "measured", measured_table()),
         PREDICTED: predicted(),

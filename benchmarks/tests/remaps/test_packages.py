@@ -21,4 +21,4 @@ def test_rows_and_reasons(tmp_path):
     found = table({"here": list(_results(tmp_path))})
     assert "| here | 3 | 1 | 0 | 1 | 1 | 0 |" in found
     assert "| all | 3 | 1 | 0 | 1 | 1 | 0 |" in found
-    assert "| a name without a value | 1 |" in found
+    assert "| A name has no value: give it one in a comment | 1 |" in found
