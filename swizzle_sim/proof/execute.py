@@ -109,7 +109,7 @@ class Path:
         if value not in self._sizes:
             limit, found = variable(LIMIT), 1
             for sign in (1, -1):
-                while not self.known.shows(limit * found - value * sign, 3 if found in (1, self.factor) else 2):
+                while not self.known.shows(limit * found - value * sign, 3 if found in (1, 2, self.factor) else 2):
                     found *= 2
                     if found > _LARGEST_FACTOR:
                         return self._sizes.setdefault(value)

@@ -142,7 +142,12 @@ class Knowledge:
         a, b = self.current(a), self.current(b)
         b = self._named(b)
         whole, rest = _split(a, b)
-        q, r = self._small(rest, b)
+        try:
+            q, r = self._small(rest, b)
+        except Unproved:  # the part that the divisor does not divide may be below 0, the dividend is not
+            if not whole.terms:
+                raise
+            whole, (q, r) = poly(0), self._fresh(a, b)
         whole, q, r = self.current(whole), self.current(q), self.current(r)
         return whole + q, r
 
