@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
-from swizzle_sim.proof.certificate import Certificate, refutes
 from swizzle_sim.proof.polynomial import Monomial, Poly, poly
 
 MOST_PRODUCTS = 2500  # columns of one program; with more it is not tried
 _ZERO = 1e-13
+Fact = tuple[Fraction, tuple[Poly, ...], Monomial]  # coefficient of a fact, or of a product of two, times a monomial
+Equality = tuple[Fraction, Poly, Monomial]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Combination of facts and equalities that is below 0; the first of the facts is the one to refute."""
+
+    facts: tuple[Fact, ...]
+    equalities: tuple[Equality, ...]
+
+
 Column = tuple[int, int, Monomial]  # a product of facts (i, j, ()), or (-1 - equality, 0, monomial)
 
 
@@ -24,13 +36,25 @@ def find(facts: Sequence[Poly], equalities: Sequence[Poly], effort: int = 3) -> 
             return None
         found = _solve(columns)
         if found is not None:
+            used = {one: value for one, value in found.items() if value}
             certificate = Certificate(
-                tuple((value, *one) for one, value in found.items() if one[0] >= 0),
-                tuple((value, -1 - one[0], one[2]) for one, value in found.items() if one[0] < 0),
+                tuple((c, tuple(facts[k] for k in (i, j) if k >= 0), one) for (i, j, one), c in used.items() if i >= 0),
+                tuple((c, equalities[-1 - i], one) for (i, _, one), c in used.items() if i < 0),
             )
-            if refutes(certificate, facts, equalities):
+            if refutes(used, columns):
                 return certificate
     return None
+
+
+def refutes(found: Mapping[Column, Fraction], columns: Mapping[Column, Poly]) -> bool:
+    """Whether a combination is below 0: its constant at most -1, all else at most 0, as no variable is below 0."""
+    total: dict[Monomial, Fraction] = {}
+    for column, coefficient in found.items():
+        if coefficient < 0 and column[0] >= 0:
+            return False
+        for key, value in columns[column].terms.items():
+            total[key] = total.get(key, Fraction(0)) + coefficient * value
+    return total.pop((), Fraction(0)) <= -1 and all(value <= 0 for value in total.values())
 
 
 def _columns(facts: Sequence[Poly], equalities: Sequence[Poly], level: int) -> Iterator[tuple[Column, Poly]]:

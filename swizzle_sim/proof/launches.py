@@ -107,6 +107,7 @@ class Launches:
             raise Unproved(f"{name} has no value on such a launch")
         among = path.known.samples
         most = np.floor(among.at(variable(LIMIT)) / among.at(value["num_xcds"]))
+        path.known.steps.append(("new", name))
         size = path.known.new(name, False, 1 + samples.workgroups(np.minimum(most, LARGEST_SIZE), len(value)))
         path.known.know(size - 1, variable(LIMIT) - size, variable(LIMIT) - size * value["num_xcds"])
         return size
