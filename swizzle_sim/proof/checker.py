@@ -250,7 +250,8 @@ class State:
         need(name not in self.rules and all(name not in key for key in meaning), "a rule in a circle")
         self._equal(plus(var(name), meaning, -1))
         self.rules = {one: put(value, name, meaning) for one, value in self.rules.items()} | {name: meaning}
-        facts, zeros, self.facts, self.zeros = list(self.facts.values()), list(self.zeros.values()), {}, {}
+        facts = [self.facts.pop(key) for key, one in list(self.facts.items()) if any(name in part for part in one)]
+        zeros = [self.zeros.pop(key) for key, one in list(self.zeros.items()) if any(name in part for part in one)]
         self.assume(*facts)
         for one in zeros:
             self.vanish(one)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from dataclasses import dataclass
 from functools import cache
@@ -37,24 +37,11 @@ def find(facts: Sequence[Poly], equalities: Sequence[Poly], effort: int = 3) -> 
         found = _solve(columns)
         if found is not None:
             used = {one: value for one, value in found.items() if value}
-            certificate = Certificate(
+            return Certificate(
                 tuple((c, tuple(facts[k] for k in (i, j) if k >= 0), one) for (i, j, one), c in used.items() if i >= 0),
                 tuple((c, equalities[-1 - i], one) for (i, _, one), c in used.items() if i < 0),
             )
-            if refutes(used, columns):
-                return certificate
     return None
-
-
-def refutes(found: Mapping[Column, Fraction], columns: Mapping[Column, Poly]) -> bool:
-    """Whether a combination is below 0: its constant at most -1, all else at most 0, as no variable is below 0."""
-    total: dict[Monomial, Fraction] = {}
-    for column, coefficient in found.items():
-        if coefficient < 0 and column[0] >= 0:
-            return False
-        for key, value in columns[column].terms.items():
-            total[key] = total.get(key, Fraction(0)) + coefficient * value
-    return total.pop((), Fraction(0)) <= -1 and all(value <= 0 for value in total.values())
 
 
 def _columns(facts: Sequence[Poly], equalities: Sequence[Poly], level: int) -> Iterator[tuple[Column, Poly]]:
@@ -89,11 +76,10 @@ def _scales(goal: Poly) -> list[Monomial]:
 def _solve(columns: dict[Column, Poly]) -> dict[Column, Fraction] | None:
     """Coefficients with which the columns add up to something below 0; those of equalities may be negative."""
     rows: dict[Monomial, int] = {(): 0}
-    starts, at, value = [0], [], []
+    starts, at, value = [0], list[int](), list[float]()
     for column in columns.values():
-        for key, coefficient in column.terms.items():
-            at.append(rows.setdefault(key, len(rows)))
-            value.append(float(coefficient))
+        at += [rows.setdefault(key, len(rows)) for key in column.terms]
+        value += column.terms.values()
         starts.append(len(at))
     sign = np.array([one[0] >= 0 for one in columns])
     upper = np.zeros(len(rows))
@@ -117,7 +103,9 @@ def _minimised(
     program.col_cost_, program.col_lower_, program.col_upper_ = cost, lower, np.full(cost.size, np.inf)
     program.row_lower_, program.row_upper_ = np.full(upper.size, -np.inf), upper
     program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    program.a_matrix_.start_, program.a_matrix_.index_, program.a_matrix_.value_ = map(np.array, matrix)
+    program.a_matrix_.start_, program.a_matrix_.index_, program.a_matrix_.value_ = (
+        np.array(one, kind) for one, kind in zip(matrix, (np.int32, np.int32, np.float64), strict=True)
+    )
     solver = _solver()
     solver.clearModel()
     solver.passModel(program)
@@ -142,24 +130,25 @@ def _solver():
 
 def _exact(used: list[Column], columns: list[Poly], keys: list[Monomial]) -> dict[Column, Fraction] | None:
     """Solve for the coefficients of a few columns in fractions; None if they do not determine a valid solution."""
-    rows = [[Fraction(column.terms.get(key, 0)) for column in columns] for key in keys]
+    rows = [{k: Fraction(one.terms[key]) for k, one in enumerate(columns) if key in one.terms} for key in keys]
     for row, key in zip(rows, keys, strict=True):
-        row.append(Fraction(-1 if key == () else 0))
-    pivots: list[int] = []
+        if key == ():
+            row[-1] = Fraction(-1)  # the right-hand side; all others are 0
     for column in range(len(columns)):
-        pivot = next((i for i in range(len(pivots), len(rows)) if rows[i][column]), None)
+        pivot = next((i for i in range(column, len(rows)) if column in rows[i]), None)
         if pivot is None:
             return None
-        k = len(pivots)
-        rows[k], rows[pivot] = rows[pivot], rows[k]
-        head = rows[k][column]
-        rows[k] = [entry / head for entry in rows[k]]
+        rows[column], rows[pivot] = rows[pivot], rows[column]
+        head = rows[column][column]
+        chosen = rows[column] = {at: value / head for at, value in rows[column].items()}
         for i, row in enumerate(rows):
-            if i != k and row[column]:
+            if i != column and column in row:
                 factor = row[column]
-                rows[i] = [a - factor * b if b else a for a, b in zip(row, rows[k], strict=True)]
-        pivots.append(column)
-    return {one: rows[k][-1] for k, one in enumerate(used)}
+                for at, value in chosen.items():
+                    row[at] = row.get(at, 0) - factor * value
+                    if not row[at]:
+                        del row[at]
+    return {one: rows[k].get(-1, Fraction(0)) for k, one in enumerate(used)}
 
 
 def holds(goal: Poly, facts: Sequence[Poly], equalities: Sequence[Poly], effort: int = 3) -> Certificate | None:

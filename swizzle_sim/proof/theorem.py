@@ -16,6 +16,7 @@ from swizzle_sim.language.ir import AXES, COORDINATES, Assign, Cond, Form, Name,
 from swizzle_sim.language.rules import INT32_MAX
 from swizzle_sim.language.variables import live_before
 from swizzle_sim.proof.certificate import Shown, document
+from swizzle_sim.proof.checker import Refused, check
 from swizzle_sim.proof.execute import Path, paths
 from swizzle_sim.proof.injective import same_workgroup
 from swizzle_sim.proof.knowledge import MOST_STEPS, Budget, Unproved
@@ -73,7 +74,12 @@ def prove(
         return Proof(False, f"{num_xcds} XCDs times the largest literal", certificates=budget.certificates)
     given = {"text": emit_text(form), "kind": kind, "where": emit_condition(where) if where else ""}
     given |= {"sizes": dict(sizes or {}), "num_xcds": num_xcds, "max_workgroups": workgroups, "max_xcds": xcds}
-    return Proof(True, "", workgroups, xcds, budget.certificates, document(given, pieces))
+    certificate = document(given, pieces)
+    try:
+        check(certificate)
+    except Refused as refused:
+        return Proof(False, f"the certificate is refused: {refused}", certificates=budget.certificates)
+    return Proof(True, "", workgroups, xcds, budget.certificates, certificate)
 
 
 def _pieces(form: Form, launches: Launches, budget: Budget) -> list[Shown]:
