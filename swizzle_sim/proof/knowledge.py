@@ -46,6 +46,7 @@ class Knowledge:
         self.divisions: dict[tuple[Poly, Poly], tuple[Poly, Poly]] = {}
         self.varying: set[str] = set()  # variables that differ between workgroups
         self.samples = Samples()
+        self.folded: tuple[str, ...] = ()  # sides whose product is the number of workgroups
         self.steps: list[tuple] = []  # of a certificate: how all of this follows
 
     def new(self, name: str, varies: bool, values: np.ndarray | None = None) -> Poly:
@@ -59,7 +60,9 @@ class Knowledge:
         return variable(name)
 
     def current(self, value: Poly) -> Poly:
-        """A polynomial without the variables that have a definition."""
+        """A polynomial without the variables that have a definition, the product of the sides as one."""
+        if self.folded:
+            value = value.folded(self.folded, "num_pids")
         for name, meaning in self.definitions.items():
             value = value.with_value(name, meaning)
         return value

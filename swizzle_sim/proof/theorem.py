@@ -21,7 +21,6 @@ from swizzle_sim.proof.execute import Path, paths
 from swizzle_sim.proof.injective import same_workgroup
 from swizzle_sim.proof.knowledge import MOST_STEPS, Budget, Unproved
 from swizzle_sim.proof.launches import LARGEST_LITERAL, LARGEST_SIZE, MOST_XCDS, ROOT, Launches
-from swizzle_sim.proof.numbered import numbered
 from swizzle_sim.proof.pieces import cuts, largest_literal, same_for_all
 from swizzle_sim.proof.polynomial import Poly, TooLarge
 
@@ -60,9 +59,10 @@ def prove(
 ) -> Proof:
     """Try to show that a candidate is a bijection of every launch."""
     small = [value for value in (sizes or {}).values() if value <= LARGEST_LITERAL]
-    literal = max(largest_literal(form.body), 1, *small)  # a size with a value is as a literal
+    of_text = max(largest_literal(form.body), 1, *small)  # a size with a value is as a literal
+    literal = max(of_text, largest_literal((where,)) if where else 1)
     launches, budget = Launches(kind, sizes or {}, where, num_xcds, literal), Budget(steps)
-    if literal > LARGEST_LITERAL:
+    if of_text > LARGEST_LITERAL:
         return Proof(False, f"a literal above {LARGEST_LITERAL}")
     try:
         pieces = _pieces(form, launches, budget)
@@ -109,11 +109,11 @@ def _pieces(form: Form, launches: Launches, budget: Budget) -> list[Shown]:
 
 def _piece(body: tuple[Stmt, ...], results: tuple[str, ...], launches: Launches, budget: Budget, linear: bool) -> Shown:
     """Prove one piece, by the number of workgroups alone where it reads no more of the launch."""
-    found = numbered(body, results, launches)
-    if found:
+    if len(results) == 1 and launches.kind in ("tiles", "plane") and linear:
         try:
-            return replace(_bijective(found[0], results, found[1], budget, True), by_number=True)
-        except (Unproved, TooLarge):  # where a condition on the sides helps
+            by_number = replace(launches, by_number=True)
+            return replace(_bijective(body, results, by_number, budget, True), by_number=True)
+        except (Unproved, TooLarge):  # where it reads one side, or a condition on the sides helps
             pass
     return _bijective(body, results, launches, budget, linear)
 
