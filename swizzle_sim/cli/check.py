@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -124,6 +124,14 @@ Sarif = Annotated[
         rich_help_panel=FILES,
     ),
 ]
+Certificate = Annotated[
+    Path | None,
+    typer.Option(
+        "--certificate",
+        metavar="FILE",
+        help="Write the proofs there, for python -m swizzle_sim.proof.checker FILE, which shares no code with the rest.",
+    ),
+]
 AllowSkips = Annotated[
     bool,
     typer.Option(
@@ -222,7 +230,12 @@ class Folders:
 
 @grouped
 def check(
-    given: Given, folders: Folders = Folders(), junit: Junit = None, sarif: Sarif = None, json: Json = False
+    given: Given,
+    folders: Folders = Folders(),
+    certificate: Certificate = None,
+    junit: Junit = None,
+    sarif: Sarif = None,
+    json: Json = False,
 ) -> None:
     """Check that swizzles are bijections; exit 1 if one is not, 2 if one is not checked or there is none.
 
@@ -237,7 +250,10 @@ def check(
         raise SizeError(f"nothing to check in {' '.join(given.words)}: name a file or a family first")
     if given.cluster > 1 and not given.at_one_grid:
         raise SizeError("--cluster is checked at one grid: add --grid, or --kernel")
-    results = _at_one_grid(given, json) if given.at_one_grid else _on_all_grids(given, folders, json)
+    if certificate:
+        results = _with_certificates(given, folders, certificate, json)
+    else:
+        results = _results(given, folders, json)
     _write(results, junit, sarif)
     print_annotations(results, json=json)
     status = exit_status(results, allow_skips=folders.allow_skips)
@@ -245,6 +261,23 @@ def check(
         print_advice(results)
     if status:
         raise typer.Exit(status)
+
+
+def _results(given: Given, folders: Folders, json: bool) -> list[CheckResult]:
+    return _at_one_grid(given, json) if given.at_one_grid else _on_all_grids(given, folders, json)
+
+
+def _with_certificates(given: Given, folders: Folders, path: Path, json: bool) -> list[CheckResult]:
+    """Results of one process, and the proofs that were found meanwhile."""
+    from json import dumps
+
+    from swizzle_sim.proof import certificates
+    from swizzle_sim.testing import formats
+
+    with certificates() as found:
+        results = _results(given, replace(folders, jobs=1), json)
+    formats.write("--certificate", path, dumps({"certificates": found}).encode())
+    return results
 
 
 def _write(results: list[CheckResult], junit: Path | None, sarif: Path | None) -> None:

@@ -1,6 +1,6 @@
 """Checks certificates that remappings are bijections; it shares no code with what finds them, and imports none of it.
 
-python checker.py FILE        # accepted: prints what each certificate of the file proves; refused: says why, exit 1
+python -m swizzle_sim.proof.checker FILE, or this file alone   # accepted: prints what each certificate of the file proves; refused: says why, exit 1
 
 A certificate holds a text, the launches, and pieces of the text. Of each piece it holds every path: a list of steps
 that derive facts, polynomials that are at least 0 at every workgroup of the path. The text is then run on polynomials:
@@ -402,7 +402,8 @@ class Piece:
         body, kind = launches.body, launches.kind
         need(type(self.end) is int and start < self.end <= len(body), "pieces out of order")
         need((self.result == "") == (self.end == len(body)), "a piece without an end")
-        need(not self.by_number or (kind in ("tiles", "plane") and self.result), "more than one number")
+        of_number = kind in ("tiles", "plane") and (self.result or launches.results == ("pid",))
+        need(not self.by_number or of_number, "more than one number")
         need(self.linear or not start, "no coordinates")
 
     @property
@@ -718,13 +719,14 @@ def _checked(file: Mapping[str, Any]) -> str:
 
 def main() -> None:
     """Check the certificates of a file."""
-    with open(sys.argv[1], encoding="utf-8") as opened:
-        certificates = json.load(opened)["certificates"]
-    for one in certificates:
-        try:
+    try:
+        with open(sys.argv[1], encoding="utf-8") as opened:
+            certificates = json.load(opened)["certificates"]
+        need(certificates, "no certificate")
+        for one in certificates:
             print(f"accepted: {check(one)}", one["text"], sep="\n")
-        except Refused as error:
-            raise SystemExit(f"refused: {error}") from None
+    except (Refused, LookupError, TypeError, OSError, ValueError, RecursionError) as error:
+        raise SystemExit(f"refused: {error}") from None
 
 
 if __name__ == "__main__":

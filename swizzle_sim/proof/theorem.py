@@ -7,8 +7,10 @@ finite set into itself that merges no two elements is a bijection, and so is one
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from typing import Any
 
 from swizzle_sim.language.emit import emit_condition, emit_text
@@ -16,13 +18,25 @@ from swizzle_sim.language.ir import AXES, COORDINATES, Assign, Cond, Form, Name,
 from swizzle_sim.language.rules import INT32_MAX
 from swizzle_sim.language.variables import live_before
 from swizzle_sim.proof.certificate import Shown, document
-from swizzle_sim.proof.checker import Refused, check
 from swizzle_sim.proof.execute import Path, paths
 from swizzle_sim.proof.injective import same_workgroup
 from swizzle_sim.proof.knowledge import MOST_STEPS, Budget, Unproved
 from swizzle_sim.proof.launches import LARGEST_LITERAL, LARGEST_SIZE, MOST_XCDS, ROOT, Launches
 from swizzle_sim.proof.pieces import cuts, largest_literal, same_for_all
 from swizzle_sim.proof.polynomial import Poly, TooLarge
+
+
+_KEPT: ContextVar[list[dict[str, Any]]] = ContextVar("_KEPT")
+
+
+@contextmanager
+def certificates() -> Iterator[list[dict[str, Any]]]:
+    """The certificates, as `checker` reads them, of what is proved meanwhile."""
+    token = _KEPT.set([])
+    try:
+        yield _KEPT.get()
+    finally:
+        _KEPT.reset(token)
 
 
 @dataclass(frozen=True)
@@ -34,7 +48,6 @@ class Proof:
     max_workgroups: int = 0  # largest launch for which no value leaves 32 bits
     max_xcds: int = 0  # largest count of XCDs
     certificates: int = 0  # steps found and checked
-    certificate: dict[str, Any] = field(default_factory=dict, compare=False)  # what `checker` reads
 
     @property
     def range_text(self) -> str:
@@ -74,12 +87,15 @@ def prove(
         return Proof(False, f"{num_xcds} XCDs times the largest literal", certificates=budget.certificates)
     given = {"text": emit_text(form), "kind": kind, "where": emit_condition(where) if where else ""}
     given |= {"sizes": dict(sizes or {}), "num_xcds": num_xcds, "max_workgroups": workgroups, "max_xcds": xcds}
+    from swizzle_sim.proof.checker import Refused, check  # noqa: PLC0415 - so that it can be run by its own name
+
     certificate = document(given, pieces)
     try:
         check(certificate)
     except Refused as refused:
         return Proof(False, f"the certificate is refused: {refused}", certificates=budget.certificates)
-    return Proof(True, "", workgroups, xcds, budget.certificates, certificate)
+    _KEPT.get([]).append(certificate)
+    return Proof(True, "", workgroups, xcds, budget.certificates)
 
 
 def _pieces(form: Form, launches: Launches, budget: Budget) -> list[Shown]:
