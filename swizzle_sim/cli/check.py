@@ -250,10 +250,7 @@ def check(
         raise SizeError(f"nothing to check in {' '.join(given.words)}: name a file or a family first")
     if given.cluster > 1 and not given.at_one_grid:
         raise SizeError("--cluster is checked at one grid: add --grid, or --kernel")
-    if certificate:
-        results = _with_certificates(given, folders, certificate, json)
-    else:
-        results = _results(given, folders, json)
+    results = _with_certificates(given, folders, certificate, json) if certificate else _results(given, folders, json)
     _write(results, junit, sarif)
     print_annotations(results, json=json)
     status = exit_status(results, allow_skips=folders.allow_skips)

@@ -59,12 +59,13 @@ class _Writer:
 
     def step(self, kind: str, *given: Any) -> list[Any]:
         """One step."""
-        if kind == "let" or kind == "named":
-            *names, a, b = given if kind == "let" else (*given, None)
+        if kind in ("let", "named"):  # of a quotient and a remainder, of a divisor
+            letters = "qr" if kind == "let" else "d"
+            names, operands = given[: len(letters)], given[len(letters) :]
             if names[0] not in self.names:
-                letters, count = ("qr", len(self.definitions)) if kind == "let" else ("d", len(self.definitions))
-                self.definitions.append([self.poly(one) for one in (a, b) if one is not None])
-                self.names |= {name: f"{letter}{count}" for name, letter in zip(names, letters, strict=True)}
+                self.definitions.append([self.poly(one) for one in operands])
+                place = len(self.definitions) - 1
+                self.names |= {name: f"{letter}{place}" for name, letter in zip(names, letters, strict=True)}
             return [kind, int(self.names[names[0]][1:])]
         if kind == "new":
             (name,) = given

@@ -1,6 +1,6 @@
 """Checks certificates that remappings are bijections; it shares no code with what finds them, and imports none of it.
 
-python -m swizzle_sim.proof.checker FILE, or this file alone   # accepted: prints what each certificate of the file proves; refused: says why, exit 1
+python -m swizzle_sim.proof.checker FILE     # or this file alone; exit 1 where a certificate is refused
 
 A certificate holds a text, the launches, and pieces of the text. Of each piece it holds every path: a list of steps
 that derive facts, polynomials that are at least 0 at every workgroup of the path. The text is then run on polynomials:
@@ -47,7 +47,7 @@ def need(truth: object, otherwise: str) -> None:
         raise Refused(otherwise)
 
 
-def number(value: int) -> Poly:
+def number(value: Any) -> Poly:
     """A constant."""
     return {(): value} if value else {}
 
@@ -301,7 +301,7 @@ class State:
         self.vanish(apart)
 
     def with_run(self, other: State, results: Iterable[tuple[Poly, Poly]]) -> State:
-        """This run and another with the same results."""
+        """Two runs with the same results: itself and another."""
 
         def name(one: str) -> str:
             return one + "'" if self.definitions.varies(one) else one
@@ -330,7 +330,7 @@ class Launches:
         self.body = ast.parse(file["text"]).body
         self.condition = ast.parse(self.where, mode="eval").body if self.where else None
         nodes = [one for tree in (*self.body, self.condition) if tree for one in ast.walk(tree)]
-        literals = [one.value for one in nodes if isinstance(one, ast.Constant)]
+        literals: list[Any] = [one.value for one in nodes if isinstance(one, ast.Constant)]
         need(all(type(one) is int for one in (*literals, *self.sizes.values())), "a literal that is no integer")
         need(not any(is_supplied(name) for name in self.sizes), "a size by the name of a coordinate")
         need(all(abs(one) <= INT32_MAX for one in (*literals, *self.sizes.values())), "a number of more than 32 bits")
@@ -338,6 +338,13 @@ class Launches:
         need(self.num_xcds is None or (type(self.num_xcds) is int and self.num_xcds > 0), "a number of XCDs")
         self.xcds = var("num_xcds") if self.num_xcds is None else number(self.num_xcds)
         self.free: set[str] = set()  # names of the kernel with any value
+        spelled: list[tuple[Any, ...]] = [
+            (k, f"{axis}", f"pid_{axis}", f"program_id({k})") for k, axis in enumerate(AXES)
+        ]
+        spelled += [(0, "pid_m"), (1, "pid_n")] if self.kind == "plane" else []
+        self.coordinates = {name: axis for axis, *names in spelled for name in names}
+        self.counts = {f"num_{name}": axis for name, axis in self.coordinates.items() if name.startswith("pid")}
+        self.counts |= {f"num_programs({k})": k for k in range(3)}
         self.results = self._results([one for one in nodes if isinstance(one, ast.Name)])
 
     def _results(self, names: Sequence[ast.Name]) -> tuple[str, ...]:
@@ -358,6 +365,12 @@ class Launches:
         if self.kind in ("line", "tiles"):
             return self.total(self.sides) if axis == 0 else number(1)
         return var(self.sides[axis]) if axis < len(self.sides) else number(1)
+
+    def extent_of(self, name: str) -> Poly:
+        """How many values a coordinate has."""
+        if self.kind == "tiles" and name in ("pid_m", "pid_n"):
+            return var(f"num_{name}")
+        return self.extent(self.coordinates[name])
 
     def total(self, sides: Iterable[str]) -> Poly:
         """Workgroups."""
@@ -473,15 +486,9 @@ class Run:
         found = [self.read(name) for name in names]
         for name, value in zip(names, found, strict=True):
             need(self.state.holds(value), f"{name} may be below 0")
-            top = total if piece.result or name == "pid" else self.extent(name)
+            top = total if piece.result or name == "pid" else launches.extent_of(name)
             need(self.state.holds(plus(top, minus(value, 1))), f"{name} may be outside the grid")
         return found
-
-    def extent(self, name: str) -> Poly:
-        """How many values a coordinate has."""
-        if name in ("pid_m", "pid_n"):
-            return var(self.launches.sides[name == "pid_n"])
-        return self.launches.extent(AXES.index(name[-1]))
 
     def block(self, body: Iterable[ast.stmt]) -> None:
         """Run statements."""
@@ -498,7 +505,7 @@ class Run:
                     orelse=[],
                 ):
                     ends = [constant(self.state.now(self.number(one))) for one in args]
-                    need(None not in ends and len(ends) < 4, "a loop of unknown length")  # noqa: PLR2004 - of range
+                    need(None not in ends and len(ends) < 4, "a loop of unknown length")
                     steps = range(*ends)  # type: ignore[arg-type]
                     need(steps.step > 0 and len(steps) <= MOST_STEPS, "a long loop")
                     for k in steps:
@@ -509,13 +516,13 @@ class Run:
                 case _:
                     raise Refused(f"no statement of a certificate: {ast.unparse(stmt)}")
 
-    def number(self, node: ast.expr) -> Poly:
+    def number(self, node: ast.expr) -> Poly:  # noqa: PLR0911 - one a kind
         """Value of an expression, within 32 bits."""
         self.evaluated += 1
         need(self.evaluated < 20 * LARGEST, "a long run")
         match node:
             case ast.Constant(value=int(value)):
-                return var(f"#{value}") if value >= SYMBOL else number(value)
+                return var(f"#{int(value)}") if value >= SYMBOL else number(value)
             case ast.Name(id=name):
                 return self.read(name)
             case ast.Call(func=ast.Attribute(value=ast.Name(id="tl"), attr=name), args=[ast.Constant(value=axis)]):
@@ -536,7 +543,7 @@ class Run:
                 return self.operation(name, self.number(left), self.number(right))
         raise Refused(f"no expression of a certificate: {ast.unparse(node)}")
 
-    def operation(self, op: str, a: Poly, b: Poly) -> Poly:
+    def operation(self, op: str, a: Poly, b: Poly) -> Poly:  # noqa: PLR0911 - one a kind
         """Value of an operation."""
         a, b = self.state.now(a), self.state.now(b)
         known = constant(b)
@@ -550,11 +557,11 @@ class Run:
             return self.state.quotient(self.fits(plus(self.fits(plus(a, b)), number(-1))), b)[0]
         if op in ("FloorDiv", "Mod"):
             return self.state.quotient(a, b)[op == "Mod"]
-        need(known is not None and 0 <= known < 2**31, "bits of two values")
-        assert known is not None
-        if op == "LShift" and known <= 30:  # noqa: PLR2004 - more leave 32 bits
+        if known is None or not 0 <= known <= INT32_MAX:
+            raise Refused("bits of two values")
+        if op == "LShift" and known <= 30:
             return self.fits(mul(a, number(2**known)))
-        if op == "RShift" and known <= 30:  # noqa: PLR2004
+        if op == "RShift" and known <= 30:
             return self.state.quotient(a, number(2**known))[0]
         if op == "BitAnd" and known & (known + 1) == 0:
             return self.state.quotient(a, number(known + 1))[1]
@@ -596,12 +603,10 @@ class Run:
         need(self.state.holds(minus(goal, 1)), "a condition that is not decided")
         return False
 
-    def numbers(self, node: ast.expr) -> None:
+    def numbers(self, node: ast.AST) -> None:
         """Evaluate all of a condition, as a GPU does."""
         for one in ast.iter_child_nodes(node):
-            if isinstance(one, ast.BoolOp | ast.Compare) or (
-                isinstance(one, ast.UnaryOp) and isinstance(one.op, ast.Not)
-            ):
+            if isinstance(one, ast.BoolOp | ast.Compare) or isinstance(getattr(one, "op", None), ast.Not):
                 self.numbers(one)
             elif isinstance(one, ast.expr):
                 self.number(one)
@@ -639,10 +644,9 @@ class Run:
             raise Refused(f"{name} differs between workgroups and is carried on")
         return self.state.now(value)
 
-    def supplied(self, name: str) -> Poly:
+    def supplied(self, name: str) -> Poly:  # noqa: PLR0911 - one a kind
         """Value of a name that the text has not assigned."""
-        launches, kind, place = self.launches, self.launches.kind, AXES + "012"
-        axis = place.find(name[-2:-1] if name.endswith(")") else name[-1]) % 3
+        launches = self.launches
         if name in launches.sides:
             return var(name)
         if name in launches.sizes:
@@ -653,22 +657,16 @@ class Run:
             return launches.xcds
         if not is_supplied(name):
             return var(f"${name}")
-        if name.startswith("num_") and name[-1] not in "mn":
-            return launches.extent(axis)
-        need(kind != "line" or name[-1] not in "mn", f"{name} of such a launch")
-        if name.startswith("num_"):
-            need(kind == "plane", f"{name} of such a launch")
-            return launches.extent(int(name == "num_pid_n"))
+        if name in launches.counts:
+            return launches.extent(launches.counts[name])
         need(not self.piece.carried, f"{name} behind a place where one value is carried on")
         root = self.id()
         if name == "pid":
             return root
-        if kind == "tiles" and name[-1] in "mn":
+        if launches.kind == "tiles" and name in ("pid_m", "pid_n"):
             return self.state.quotient(root, var("num_pid_n"))[name == "pid_n"]
-        if name[-1] in "mn":
-            need(kind == "plane", f"{name} of such a launch")
-            axis = int(name == "pid_n")
-        if kind in ("line", "tiles"):
+        axis = launches.coordinates[name]
+        if launches.kind in ("line", "tiles"):
             return number(0) if axis else root
         for k in range(axis):
             root = self.state.quotient(root, launches.extent(k))[0]

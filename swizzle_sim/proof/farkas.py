@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
 
 import numpy as np

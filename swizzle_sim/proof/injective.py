@@ -38,8 +38,8 @@ def same_workgroup(
         # all with little effort first: a certificate that is not there is looked for longest
         settled = next((name for effort in (2, 3) for name in pending if _same(both, name, symmetric, effort)), None)
         if settled is None:
-            settled = all(_same(both, name, symmetric, 3) for name in root) or both.contradictory(3)
-            return both.steps if settled else None
+            shown = all(_same(both, name, symmetric, 3) for name in root) or both.contradictory(3)
+            return both.steps if shown else None
         pending.remove(settled)
         both.know_zero(variable(settled) - variable(settled + _OTHER))
         if not symmetric and both.contradictory(1):

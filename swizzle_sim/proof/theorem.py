@@ -25,7 +25,6 @@ from swizzle_sim.proof.launches import LARGEST_LITERAL, LARGEST_SIZE, MOST_XCDS,
 from swizzle_sim.proof.pieces import cuts, largest_literal, same_for_all
 from swizzle_sim.proof.polynomial import Poly, TooLarge
 
-
 _KEPT: ContextVar[list[dict[str, Any]]] = ContextVar("_KEPT")
 
 
@@ -85,7 +84,7 @@ def prove(
     xcds = min(num_xcds or MOST_XCDS, workgroups // (literal if not form.reads_sizes else max(literal, LARGEST_SIZE)))
     if num_xcds and num_xcds > xcds:
         return Proof(False, f"{num_xcds} XCDs times the largest literal", certificates=budget.certificates)
-    given = {"text": emit_text(form), "kind": kind, "where": emit_condition(where) if where else ""}
+    given: dict[str, Any] = {"text": emit_text(form), "kind": kind, "where": emit_condition(where) if where else ""}
     given |= {"sizes": dict(sizes or {}), "num_xcds": num_xcds, "max_workgroups": workgroups, "max_xcds": xcds}
     from swizzle_sim.proof.checker import Refused, check  # noqa: PLC0415 - so that it can be run by its own name
 
