@@ -129,7 +129,7 @@ Certificate = Annotated[
     typer.Option(
         "--certificate",
         metavar="FILE",
-        help="Write the proofs there, for python -m swizzle_sim.proof.checker FILE, which shares no code with the rest.",
+        help="Write the proofs there: python -m swizzle_sim.proof.checker FILE checks them, with code of its own.",
     ),
 ]
 AllowSkips = Annotated[

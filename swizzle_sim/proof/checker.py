@@ -521,8 +521,8 @@ class Run:
         self.evaluated += 1
         need(self.evaluated < 20 * LARGEST, "a long run")
         match node:
-            case ast.Constant(value=int(value)):
-                return var(f"#{int(value)}") if value >= SYMBOL else number(value)
+            case ast.Constant(value=int() as value):
+                return var(f"#{value:d}") if value >= SYMBOL else number(value)
             case ast.Name(id=name):
                 return self.read(name)
             case ast.Call(func=ast.Attribute(value=ast.Name(id="tl"), attr=name), args=[ast.Constant(value=axis)]):
