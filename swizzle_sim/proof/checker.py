@@ -525,8 +525,10 @@ class Run:
                 return var(f"#{value:d}") if value >= SYMBOL else number(value)
             case ast.Name(id=name):
                 return self.read(name)
-            case ast.Call(func=ast.Attribute(value=ast.Name(id="tl"), attr=name), args=[ast.Constant(value=axis)]):
-                return self.read(f"{name}({axis})")
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id="tl"), attr=name), args=[ast.Constant(value=int() as axis)]
+            ):
+                return self.read(f"{name}({axis:d})")
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))):
                 return self.fits(number(-value))
             case ast.UnaryOp(op=ast.USub() | ast.Invert() as op, operand=operand):
