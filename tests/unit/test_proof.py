@@ -13,6 +13,20 @@ from swizzle_sim.proof.samples import Samples
 from swizzle_sim.testing.grids_to_try import kind_of
 
 NAIVE = "pid = pid % num_xcds * (num_pids // num_xcds) + pid // num_xcds"
+OLDER = """
+per = 8 * num_pid_n
+first = pid // per * 8
+size = min(num_pid_m - first, 8)
+pid_m = first + pid % size
+pid_n = pid % per // size
+"""
+STANDARD = """
+q = num_pids // 8
+r = num_pids % 8
+xcd = pid % 8
+base = xcd * (q + 1) if xcd < r else r * (q + 1) + (xcd - r) * q
+pid = base + pid // 8
+"""
 X, Q, R, A = map(variable, "XQRA")
 
 
@@ -120,6 +134,9 @@ def test_samples_only_ever_deny():
         (NAIVE, "num_pids % num_xcds == 0"),
         ("pid_m, pid_n = pid_n, pid_m", "num_pid_m == num_pid_n"),
         ("if num_pid_y % 8 == 0: y = y % 8 * (num_pid_y // 8) + y // 8", ""),
+        (OLDER, ""),
+        (STANDARD, ""),
+        ("total = num_pids\npid = total - 1 - pid\npid_m = pid // num_pid_n\npid_n = pid % num_pid_n", ""),
     ],
 )
 def test_texts_are_proved_where_they_hold(text, where):
