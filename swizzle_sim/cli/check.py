@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -66,6 +66,8 @@ _CALL = "Call marked Python functions, each in a process of its own, in place of
 Call = Annotated[bool, _of_files("--call", help=_CALL)]
 Junit = Annotated[Path | None, _of_files("--junit", metavar="FILE", help="Write JUnit XML there.")]
 Sarif = Annotated[Path | None, _of_files("--sarif", metavar="FILE", help="Write SARIF 2.1.0 there.")]
+_CERTIFICATE = "Write the proofs there: python -m swizzle_sim.proof.checker FILE checks them, with code of its own."
+Certificate = Annotated[Path | None, option("--certificate", metavar="FILE", help=_CERTIFICATE)]
 _ALLOW = "Exit 0 though functions are skipped, or nothing is found."
 AllowSkips = Annotated[bool, _of_files("--allow-skips", help=_ALLOW)]
 _BASELINE = "Findings that are known, and pass; those that are found no more are said."
@@ -168,7 +170,12 @@ class Folders:
 
 @grouped
 def check(
-    given: Given, folders: Folders = Folders(), junit: Junit = None, sarif: Sarif = None, json: Json = False
+    given: Given,
+    folders: Folders = Folders(),
+    certificate: Certificate = None,
+    junit: Junit = None,
+    sarif: Sarif = None,
+    json: Json = False,
 ) -> None:
     """Check that swizzles are bijections; exit 1 if one is not, 2 if one is not checked or there is none.
 
@@ -185,7 +192,7 @@ def check(
         raise SizeError("--cluster is checked at one grid: add --grid, or --kernel")
     if given.at_one_grid and (folders.baseline or folders.write_baseline or folders.statistics):
         raise SizeError("--baseline, --write-baseline and --statistics are for files on all grids: leave --grid out")
-    results = _at_one_grid(given, json) if given.at_one_grid else _on_all_grids(given, folders, json)
+    results = _with_certificates(given, folders, certificate, json) if certificate else _results(given, folders, json)
     _write(results, junit, sarif)
     print_annotations(results, json=json)
     # a hook hands over the files of a commit, in which there may be nothing
@@ -195,6 +202,23 @@ def check(
         print_advice(results)
     if status:
         raise typer.Exit(status)
+
+
+def _results(given: Given, folders: Folders, json: bool) -> list[CheckResult]:
+    return _at_one_grid(given, json) if given.at_one_grid else _on_all_grids(given, folders, json)
+
+
+def _with_certificates(given: Given, folders: Folders, path: Path, json: bool) -> list[CheckResult]:
+    """Results of one process, and the proofs that were found meanwhile."""
+    from json import dumps
+
+    from swizzle_sim.proof import certificates
+    from swizzle_sim.testing import formats
+
+    with certificates() as found:
+        results = _results(given, replace(folders, jobs=1), json)
+    formats.write("--certificate", path, dumps({"certificates": found}).encode())
+    return results
 
 
 def _write(results: list[CheckResult], junit: Path | None, sarif: Path | None) -> None:
