@@ -231,6 +231,8 @@ class Statements:
             return [self._lost(variable, node, found.tree if is_unread(found.tree) else None)]
         tree = converted(found, kind, one, self.names)
         variable = self._declare(text_of(target), kind, node, is_const=is_const)
+        if is_const and kind == INT and found.kind == UNSIGNED:
+            self.names.not_negative.add(variable.name)
         return [ast.Assign([named(variable.name, target, ast.Store())], tree)]
 
     def _declare(self, name: str, kind: str, node: Node, *, is_const: bool = False) -> Variable:

@@ -64,7 +64,7 @@ class Definitions:
         """Yield every ``cdiv`` of parameters in the function, each once, those too that are written as divisions."""
         seen = set()
         for node in ast.walk(self._function):
-            parts = _rounded_up(node)
+            parts = rounded_up(node)
             whole = self._whole(node) if isinstance(node, ast.expr) and parts else None
             if parts is not None and whole is not None:
                 once = tuple(ast.unparse(self._whole(part) or part) for part in parts)
@@ -95,7 +95,7 @@ class Definitions:
         return self._expand(node)
 
 
-def _rounded_up(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
+def rounded_up(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
     """What ``cdiv(a, b)``, or ``(a + b - 1) // b`` in any order of its terms, divides and by what; None of others."""
     match node:
         case ast.Call(_, [one, other], []) if _called(node) == "cdiv":

@@ -53,6 +53,7 @@ from swizzle_sim.triton_source.source_file import (
     parameters_of,
     tuned_values,
 )
+from swizzle_sim.triton_source.tile_flow import TileFlow
 
 _LATE = (
     "after the first memory access (line {line}); move what computes a tile into a function and check that, or enclose "
@@ -77,6 +78,7 @@ class PrologueReader:
         self.reads_id = any(source.id_calls(one) for one in functions.values())
         self.parameters = tuple(one.arg for one in parameters_of(self.function) if one.arg != "self")
         self.inliner = Inliner(functions, source.filename)
+        self.flow = TileFlow(self.function.body, source)
         self._stop = ""  # of a loop over tiles: how many there are
         self.assumed: list[str] = []
         for one in functions.values():
@@ -226,12 +228,20 @@ class PrologueReader:
         }
         wanted = [count_of(name, sides) for name in answers]
         if not all(wanted) or len(wanted) < 2:
-            counts = two_quotients(self.function, body, self._fields()) if axes == 1 else ""
+            counts = (self._counts_by_flow(answers) or two_quotients(self.function, body, self._fields())) * (axes == 1)
             self._refuse_more_tiles(counts, answers)
             return in_order(counts or self._stop, answers) if axes == 1 else ""
         launch = (" * " if axes == 1 else ", ").join(f"({sides[name]})" for name in wanted)
         self._refuse_more_tiles(launch if axes == 1 else "", answers)
         return launch
+
+    def _counts_by_flow(self, answers: Sequence[str]) -> str:
+        """Product of the quotients that count what two coordinates run over, in parameters; empty without."""
+        meaning = Definitions(self.function, self._fields())
+        counts = [self.flow.count_of(name) for name in answers]
+        sides = [meaning.in_parameters(ast.unparse(one)) for one in counts if one is not None]
+        texts = [f"({ast.unparse(one)})" for one in sides if one is not None]
+        return " * ".join(texts) if len({*texts}) == len(answers) == 2 else ""
 
     def _refuse_more_tiles(self, counts: str, answers: Sequence[str]) -> None:
         """Refuse a loop over more tiles than two coordinates count, such as those of every group."""
@@ -268,7 +278,7 @@ class PrologueReader:
             self.refuse(
                 self.function,
                 f"{self.function.name} assigns neither pid, nor pid_m and pid_n, nor pid_x and pid_y: say which names "
-                "hold the tile, such as answer=tile_m,tile_n",
+                f"hold the tile, such as answer={','.join(self.flow.coordinates()) or 'tile_m,tile_n'}",
             )
         before, after = self._past_memory(before, after, answers)
         for name in answers:
