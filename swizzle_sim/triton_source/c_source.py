@@ -22,18 +22,22 @@ from swizzle_sim.triton_source.c_expressions import (
     Variable,
     expression,
     is_unread,
+    named,
     number_of,
     placed,
     unread,
 )
+from swizzle_sim.triton_source.c_outputs import as_references, handed_out, inside
 from swizzle_sim.triton_source.c_preprocessor import FINDERS, Preprocessed, Preprocessor, called_in, headers_of
-from swizzle_sim.triton_source.c_statements import Refused, Statements, inside, parameter_of
+from swizzle_sim.triton_source.c_statements import Refused, Statements, handed_name, parameter_of
 from swizzle_sim.triton_source.c_types import (
     CASTS,
     INT,
+    RECORD,
     UNKNOWN,
     UNSIGNED,
     aliases_in,
+    divmods_in,
     is_listed,
     kind_of_type,
     text_of,
@@ -71,6 +75,7 @@ def tree_of_c(text: str, filename: str) -> ast.Module:
     plain = _WORDS.sub(lambda word: re.sub(r"[^\n]", " ", word.group()), found.text)
     plain = _STATIC.sub(lambda word: "static".ljust(len(word.group())), plain)
     plain = _ALONE.sub(_no_cast, plain)
+    plain = as_references(_parser().parse(plain.encode("utf-8")).root_node, plain, found.text)
     root = _parser().parse(plain.encode("utf-8")).root_node
     return _File(root, plain, found, headers_of(text, Path(filename).resolve())).module()
 
@@ -103,7 +108,7 @@ class _File:
             if one.type == "function_definition" and _name_of(one) and one.child_by_field_name("body")
         ]
         self.outside = _outside(root)
-        self.calls = Calls(aliases=aliases_in(text), included=self._included)
+        self.calls = Calls(aliases=aliases_in(text), included=self._included, divmods=divmods_in(text))
         kinds = {_name_of(one): _variables(one, self.calls) for one in self.definitions}
         self.calls.kinds = kinds
         self.calls.templates = {_name_of(one): _template_of(one, self.calls) for one in self.definitions}
@@ -224,14 +229,24 @@ class _File:
         result = _result_kind(node, self.calls)
         template = [one for one in _template_variables(node, self.calls) if one is not None]
         plain = () if result else outputs
-        statements = Statements(self.calls, block, [*variables, *template], plain, result or "", self.found.regions)
+        around = [one for one in _of_class(node, self.calls) if one.name in self.calls.unread]
+        known = [*variables, *template, *around]
+        statements = Statements(self.calls, block, known, plain, result or "", self.found.regions)
         unmodelled = self._unmodelled(node, block, result)
+        records = {one.name for one in variables if one.kind in (UNKNOWN, RECORD) and not one.is_const}
+        parts = [] if result or plain or "__global__" in self._head(node) else handed_out(block, records)
         body: list[ast.stmt] = []
         try:
+            if parts:
+                raise Refused(text_of(parts[0]), parts[0])
             body = statements.function_body(block)
         except Refused as refused:
-            unmodelled = unmodelled or (refused.what, refused.line)
-            body = Statements(self.calls, block, [*variables, *template], is_lenient=True).function_body(block)
+            unmodelled = unmodelled or (" ".join(refused.what.split())[:60], refused.line)
+            lenient = Statements(self.calls, block, known, is_lenient=True, handed=parts)
+            body = lenient.function_body(block)
+            if parts:
+                names: list[ast.expr] = [named(name, node) for name in dict.fromkeys(map(handed_name, parts))]
+                body.append(placed(ast.Return(ast.Tuple(names, ast.Load())), node))
         if plain:  # of a function that is refused too: what it hands out tells that it is a remap
             body.append(statements.result(block))
         body = _without_idle(body)
@@ -246,6 +261,12 @@ class _File:
         found.is_one_of_several = _name_of(node) in self.calls.unread  # type: ignore[attr-defined]
         found.assumed = tuple(statements.assumed)  # type: ignore[attr-defined]
         return [*statements.functions, found]
+
+    def _head(self, node: Node) -> str:
+        """Text before a function's name, with the words that the grammar does not know."""
+        lines = self.found.text.split("\n")
+        before = node.prev_sibling.end_point[0] if node.prev_sibling is not None else 0
+        return "\n".join(lines[before : node.start_point[0] + 1])
 
     def _unmodelled(self, node: Node, block: Node, result: str | None) -> tuple[str, int] | None:
         if result is None:
@@ -353,6 +374,21 @@ def _listed(node: Node) -> list[Node]:
 def _variables(node: Node, calls: Calls) -> list[Variable]:
     """Parameters of a function."""
     return [one for node in _listed(node) if (one := parameter_of(node, calls)) is not None]
+
+
+def _of_class(node: Node, calls: Calls) -> list[Variable]:
+    """Numbers that the templates of the classes around a function are made with, which hide what the file has."""
+    found: list[Variable] = []
+    parent = (
+        node.parent.parent if node.parent is not None and node.parent.type == "template_declaration" else node.parent
+    )
+    while parent is not None:
+        if parent.type == "template_declaration":
+            listed = parent.child_by_field_name("parameters")
+            made = [parameter_of(one, calls) for one in (listed.named_children if listed is not None else [])]
+            found += [one._replace(kind=UNSIGNED) for one in made if one is not None and one.kind in (INT, UNSIGNED)]
+        parent = parent.parent
+    return found
 
 
 def _default(node: Node) -> tuple[str, ast.expr] | None:

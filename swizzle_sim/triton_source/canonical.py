@@ -9,6 +9,7 @@ import re
 from swizzle_sim.language.rules import RESERVED
 from swizzle_sim.triton_source.aliases import Aliases, top_level
 from swizzle_sim.triton_source.builders import as_expression
+from swizzle_sim.triton_source.definitions import rounded_up
 from swizzle_sim.triton_source.imports import Imports
 from swizzle_sim.triton_source.source_file import SourceFile, is_integer
 from xcd_model.errors import LanguageError
@@ -24,6 +25,7 @@ _DECORATORS = {
     "libentry", "libtuner", "triton_autotune", "kernel", "prim_func", "macro", "traceable", "inline_always",
 }  # fmt: skip
 _OF_ANOTHER = ("type", "dtype")  # ``x.type``: an integer's, as everything that a tile is computed from is an integer
+UNREAD = "unread"  # the call that stands for what C has and Python has not, see `c_expressions`
 OWN = "own_"  # before the name of a field that a name of its function hides
 # tl.swizzle2d as Triton's documentation defines it: groups of size_g rows, a group column by column.
 _BUILTIN = """
@@ -95,6 +97,9 @@ def _add_called(
         return
     other, its_name = home
     own = other is source
+    if source.in_c and CEIL.match(name) and _rounds_up(other.function(its_name)):  # of any types
+        call.func = ast.copy_location(ast.Name("cdiv", ast.Load()), call)
+        return
     _refuse_several(call, other, its_name, source)
     known = name if own and not foreign else f"{other.stem}.{its_name}" if foreign else name
     if known in (*RESERVED, "swizzle2d"):  # the file's own function, not the language's
@@ -103,6 +108,18 @@ def _add_called(
         call.func = ast.copy_location(ast.Name(known, ast.Load()), call)
     if known not in found:
         _add(known, other.function(its_name), other, found, foreign=foreign or not own)
+
+
+def _rounds_up(function: ast.FunctionDef) -> bool:
+    """Whether a function of a template's types returns its first parameter by its second, rounded up."""
+    names = [one.arg for one in function.args.args]
+    match function.body:
+        case [ast.Return(ast.expr() as value)] if len(names) == 2:
+            said = re.sub(rf"{UNREAD}\('(\w+)'\)", r"\1", ast.unparse(value))
+            said = re.sub(rf"{UNREAD}\('(?:\w+::)*[Nn]umber<1>{{}}'\)", "1", said)
+            parts = rounded_up(ast.parse(said, mode="eval").body)
+            return parts is not None and [ast.unparse(one) for one in parts] == names
+    return False
 
 
 def _refuse_odd(function: ast.FunctionDef, source: SourceFile) -> None:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from swizzle_sim.language.rules import FUNCTIONS
+from swizzle_sim.triton_source.slices import stored
 from swizzle_sim.triton_source.source_file import parameters_of
 
 _OPS: dict[type[ast.operator], Callable[[int, int], int]] = {
@@ -47,8 +48,10 @@ class Definitions:
     """What the local names of a function mean in its parameters, where they are assigned once."""
 
     def __init__(self, function: ast.FunctionDef, fields: Iterable[str] = ()):
-        self.parameters = [*(one.arg for one in parameters_of(function)), *fields]
-        self._once = {name: value for name, value in assigned_once(function).items() if name not in self.parameters}
+        given = [*(one.arg for one in parameters_of(function)), *fields]
+        changed = {name for stmt in function.body for name in stored(stmt)}  # these mean one thing here, another there
+        self.parameters = [name for name in given if name not in changed]
+        self._once = {name: value for name, value in assigned_once(function).items() if name not in given}
         self._function = function
         self._left = 0
 

@@ -27,8 +27,8 @@ from swizzle_sim.triton_source.answers import (
     own_counts,
     with_first_axis,
 )
-from swizzle_sim.triton_source.canonical import Canonical, canonical_functions
-from swizzle_sim.triton_source.counts import in_grid_counts, two_quotients, without_counts_read
+from swizzle_sim.triton_source.canonical import UNREAD, Canonical, canonical_functions
+from swizzle_sim.triton_source.counts import in_grid_counts, two_quotients, without_counts_read, without_flags
 from swizzle_sim.triton_source.definitions import (
     Definitions,
     Filled,
@@ -64,7 +64,6 @@ _ARITHMETIC = (
     ast.Compare, ast.IfExp, ast.Constant, ast.Attribute, ast.Assign, ast.AugAssign, ast.For, ast.If, ast.Tuple,
     ast.keyword, ast.Pass, ast.Expr,
 )  # fmt: skip
-_UNREAD = "unread"  # a call that stands for what has no counterpart, see `c_expressions`
 
 
 class PrologueReader:
@@ -73,7 +72,7 @@ class PrologueReader:
     def __init__(self, source: SourceFile, name: str, given: frozenset[str] = frozenset()):
         self.source, self.given, self.name = source, given, name
         functions = canonical_functions(source, name)
-        self.function = without_counts_read(functions[name])
+        self.function = without_flags(without_counts_read(functions[name]))
         self.returns = any(isinstance(one, ast.Return) and one.value for one in own_statements(self.function))
         self.reads_id = any(source.id_calls(one) for one in functions.values())
         self.parameters = tuple(one.arg for one in parameters_of(self.function) if one.arg != "self")
@@ -154,7 +153,7 @@ class PrologueReader:
         """Refuse a tile that depends on what has no counterpart in the language."""
         for node in (one for stmt in body for one in ast.walk(stmt)):
             match node:
-                case ast.Call(ast.Name(name), [ast.Constant(str(text)), *_]) if name == _UNREAD:
+                case ast.Call(ast.Name(name), [ast.Constant(str(text)), *_]) if name == UNREAD:
                     self.refuse(node, f"the tile depends on {text!r}, which is not read")
 
     def _surplus(self, whole: list[ast.stmt]) -> MappedText | None:
@@ -267,11 +266,14 @@ class PrologueReader:
         before, after = self._at_memory(body)
         answers = list(wanted) or names_of_tile(before, after, self.source)
         loop = None
-        if any(name not in {one for stmt in before for one in stored_outside_loops(stmt)} for name in answers):
-            loop = loop_over_tiles(body, answers)
+        outside = {one for stmt in before for one in stored_outside_loops(stmt)}
+        found_loop = loop_over_tiles(body, answers)
+        if any(name not in outside for name in answers) or (found_loop is not None and found_loop.is_flat):
+            loop = found_loop
             body = unrolled(loop) if loop is not None else body
             before, after = self._at_memory(body)
-            meaning = Definitions(self.function).in_parameters(ast.unparse(loop.stop)) if loop is not None else None
+            is_whole = loop is not None and not loop.is_flat
+            meaning = Definitions(self.function).in_parameters(ast.unparse(loop.stop)) if loop and is_whole else None
             self._stop = ast.unparse(meaning) if meaning is not None else ""
             answers = list(wanted) or names_of_tile(before, after, self.source)
         if not answers:
@@ -290,12 +292,17 @@ class PrologueReader:
         self._refuse_twice(answers)
         before = self._with_stores(before, after, answers, loop)
         found = slice_of(before, set(answers))[0]
-        if not wanted and len(found) == 1 and isinstance(found[0], ast.Assign) and self.source.is_id(found[0].value):
+        if not wanted and len(answers) == 1 and all(map(self._hands_on, found)):
             self.refuse(
                 found[0],
                 f"{answers[0]} is the program id as it came: say which names hold the tile, if others do (answer=)",
             )
         return before, answers
+
+    def _hands_on(self, stmt: ast.stmt) -> bool:
+        """Whether a statement gives an id, or a name that holds one, another name."""
+        value = stmt.value if isinstance(stmt, ast.Assign) else None
+        return value is not None and (isinstance(value, ast.Name) or self.source.is_id(value))
 
     def _past_memory(
         self, before: list[ast.stmt], after: list[ast.stmt], answers: list[str]
@@ -333,7 +340,9 @@ class PrologueReader:
             programs = programs_assumed(loop, self.parameters, answers, self.refuse)
             if programs:
                 self.assumed.append(f"{programs} programs are launched")
-            if self._is_readable(loop.stop, body, answers):
+            if loop.is_flat:
+                self.assumed.append(f"the loop of line {loop.stmt.lineno} takes each program through all of its tiles")
+            elif self._is_readable(loop.stop, body, answers):
                 test = ast.Compare(loop.stop, [ast.NotEq()], [ast.Name("num_pids", ast.Load())])
                 found.append(
                     ast.copy_location(ast.If(test, [assign(NO_TILE, ast.Constant(1), loop.stmt)], []), loop.stmt)

@@ -12,6 +12,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from swizzle_sim.triton_source.definitions import rounded_up
+from swizzle_sim.triton_source.loops import counts_tiles
 from swizzle_sim.triton_source.slices import loaded, stored
 from swizzle_sim.triton_source.source_file import SourceFile, literal_axis
 
@@ -56,7 +57,8 @@ class TileFlow:
             order = [ast.unparse(node) for _, node in self._quotients]
             found = sorted(counts, key=lambda name: order.index(counts[name]))
         elif len(found) == 2:
-            found = next(([*pair] for pair in (found, found[::-1]) if tuple(map(_letter, pair)) in _LETTERS), [])
+            pairs = (pair for pair in (found, found[::-1]) if tuple(map(_letter, pair)) in _LETTERS)
+            found = next(([*pair] for pair in pairs if not any(map(counts_tiles, self._reached[pair[1]]))), [])
         return found if len(found) in (1, 2) else []
 
     def count_of(self, name: str) -> ast.expr | None:
@@ -146,6 +148,8 @@ class TileFlow:
 
     def _is_number(self, value: ast.AST) -> bool:
         """Whether a value is made of numbers by arithmetic alone."""
+        if self.source.in_c and isinstance(value, ast.Call) and self._makes_a_number(value, value.func):
+            return all(map(self._is_number, value.args))  # by its keywords a function of C hands out what it makes
         for node in ast.walk(value):
             match node:
                 case ast.Name(name) if name in self._wide or name == "unread":
