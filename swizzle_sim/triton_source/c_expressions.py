@@ -97,6 +97,7 @@ class Calls:
     constants: dict[str, str] = field(default_factory=dict)  # kind of each constant of the file
     owners: dict[str, str] = field(default_factory=dict)  # class of each constant that is of one
     unread: dict[str, str] = field(default_factory=dict)  # names that are not read, and why
+    texts: dict[str, str] = field(default_factory=dict)  # of each function, in single spaces
     divmods: frozenset[str] = frozenset()  # names of objects that divide by a number of theirs
     included: Callable[[str], ast.FunctionDef | None] = lambda name: None  # function of a header
 
@@ -448,8 +449,9 @@ def _call(node: Node, names: Names) -> Value | None:  # noqa: PLR0911 - one a ki
     if name in names.calls.unread or names.find(name) is not None:
         return Value(unread(node, names.calls.unread.get(name, "")), UNKNOWN)
     if name in names.calls.kinds:
-        twice = names.calls.included(name) is not None
-        return _own_call(name, given, template, node, names) if not twice else None
+        other = names.calls.included(name)
+        again = other is not None and getattr(other, "said", "") != names.calls.texts.get(name)
+        return _own_call(name, given, template, node, names) if not again else None
     return _known_call(name, given, template, node, names)
 
 

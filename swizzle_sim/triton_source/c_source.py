@@ -53,7 +53,7 @@ _ATTRIBUTES = (
 )
 _WORDS = re.compile(
     r"_Pragma\s*\(\s*\"[^\"]*\"\s*\)|__(?:global|device|host|forceinline|inline|noinline|restrict|grid_constant)__|\b(?:forceinline|__inline|__restrict)\b"
-    r"|__launch_bounds__\s*\([^()]*(?:\([^()]*\)[^()]*)*\)"
+    r"|__align__\s*\(\s*\d+\s*\)|__launch_bounds__\s*\([^()]*(?:\([^()]*\)[^()]*)*\)"
     rf"|__attribute__\s*\(\(\s*{_ATTRIBUTES}(?:\s*,\s*{_ATTRIBUTES})*\s*\)\)|\[\[\s*(?:\w+::)?{_ATTRIBUTES}\s*\]\]"
     r"|\b(?:[A-Z][A-Z0-9_]*_)?(?:DEVICE|HOST_DEVICE|HOST|FORCEINLINE|INLINE|HD)\b|\bOPUS_(?:D|H|H_D)\b"
 )
@@ -111,6 +111,7 @@ class _File:
         self.calls = Calls(aliases=aliases_in(text), included=self._included, divmods=divmods_in(text))
         kinds = {_name_of(one): _variables(one, self.calls) for one in self.definitions}
         self.calls.kinds = kinds
+        self.calls.texts = {_name_of(one): " ".join(text_of(one).split()) for one in self.definitions}
         self.calls.templates = {_name_of(one): _template_of(one, self.calls) for one in self.definitions}
         self.calls.results = {_name_of(one): _result_kind(one, self.calls) or "" for one in self.definitions}
         self.calls.outputs = {
@@ -255,6 +256,7 @@ class _File:
         defaults = {**_defaults(node), **_defaults_of_template(node, self.calls)}
         defaults |= {one.name: unread(node, f"{one.name}, which has no value") for one in handed}
         found = _function_def(name, parameters, [*template, *handed], defaults, body or [ast.Pass()], node)
+        found.said = self.calls.texts.get(_name_of(node), "")  # type: ignore[attr-defined]
         found.unmodelled = unmodelled  # type: ignore[attr-defined]
         found.by_reference = bool(self.calls.references[_name_of(node)])  # type: ignore[attr-defined]
         found.takes_integers = _takes_integers(node, self.calls)  # type: ignore[attr-defined]

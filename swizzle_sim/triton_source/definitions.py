@@ -209,10 +209,10 @@ def is_arithmetic(value: ast.expr) -> bool:
     return True
 
 
-def constant_count(body: list[ast.stmt]) -> str:
-    """Count of tiles that constants of a file decide, whatever the launch; empty where there is none.
+def constant_counts(body: list[ast.stmt]) -> dict[str, int]:
+    """Counts of tiles that constants of a file decide, whatever the launch.
 
-    It is a quotient of integers that statements assign, or made of one, and named as a count.
+    Each is a quotient of integers that statements assign, or made of one, and named as a count.
     """
     known: dict[str, object] = {}
     quotients: set[str] = set()
@@ -225,4 +225,4 @@ def constant_count(body: list[ast.stmt]) -> str:
                 divided = divided or (isinstance(value, ast.Call) and _called(value) == "cdiv")
                 if known[name] is not None and (divided or read & quotients):
                     quotients.add(name)
-    return next((name for name in sorted(quotients) if _COUNT.match(name)), "")
+    return {name: count for name in sorted(quotients) if _COUNT.match(name) and isinstance(count := known[name], int)}

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -33,7 +33,7 @@ from swizzle_sim.triton_source.definitions import (
     Definitions,
     Filled,
     assigned_once,
-    constant_count,
+    constant_counts,
     exceeds,
     folded,
     is_arithmetic,
@@ -122,6 +122,7 @@ class PrologueReader:
             extents = tuple(f"of_{side}" if side in GRID_NAMES else side for side in extents)
         launch = " * ".join(f"({side})" for side in extents) if extents else self._launch(spelled, axes, body)
         text = self._text([*self._constants(body), *body, *last], tuple(spelled))
+        fixed = constant_counts([*self._constants(body), *body])
         return Prologue(
             text,
             self.function.name,
@@ -134,7 +135,8 @@ class PrologueReader:
             free=tuple(sorted(self._fields())),
             defaults=tuple(defaults_of(self.function)) if self.returns else (),
             takes_id=not self.reads_id,
-            fixed=constant_count([*self._constants(body), *body]),
+            fixed=next(iter(fixed), ""),
+            fixed_grid=self._fixed_grid(spelled, fixed) if axes == 1 else (),
             counted=self._counted(body, last, answers, spelled, launch) if axes == 1 and not extents else None,
             assumed=tuple(dict.fromkeys(self.assumed)),
         )
@@ -184,6 +186,14 @@ class PrologueReader:
                 "counts up to, as tiles=",
             )
         return found
+
+    @staticmethod
+    def _fixed_grid(answers: Sequence[str], fixed: Mapping[str, int]) -> tuple[int, ...]:
+        """Tiles of the launch where the file's constants decide both counts, or the one that there is for both."""
+        counts = [fixed[name] for one in answers if (name := count_of(one, fixed))]
+        if len(answers) != 2 or (len(counts) < 2 and len(fixed) != 1):
+            return ()
+        return tuple(counts) if len(counts) == 2 else (*fixed.values(), *fixed.values())
 
     def _returned_names(self) -> list[str]:
         """Names in the function's last ``return``, where it returns plain names."""
