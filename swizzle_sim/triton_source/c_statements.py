@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from keyword import iskeyword
 from typing import TypeGuard
 
 from tree_sitter import Node
@@ -237,6 +238,7 @@ class Statements:
         again = any(name in scope for scope in self.names.scopes)
         reused = name in self.names.taken and name not in self.names.declared
         own = self.names.fresh(name) if again or reused or name in self._spent else name
+        own = self.names.fresh(f"{name}_") if iskeyword(own) else own  # ``in`` is a name in C
         self._spent.add(name)
         made = Variable(own, kind, is_const, *self.escaped.get(name, ("", None)))
         self.names.scopes[-1][name] = made

@@ -14,6 +14,7 @@ from swizzle_sim.triton_source.answers import names_of_tile
 from swizzle_sim.triton_source.imports import Imports
 from swizzle_sim.triton_source.slices import loaded, slice_of, stored
 from swizzle_sim.triton_source.source_file import SourceFile, parameters_of
+from swizzle_sim.triton_source.tile_flow import TileFlow
 
 _NAMED = re.compile(
     r"(^|_)n?xcds?(_|$)|chiplet|remap_?(pid|wg|workgroup|block)|pid_remap|swizzle_?(pid|tile|block)|swizzle2d"
@@ -47,7 +48,7 @@ def likeness(source: SourceFile, name: str, depth: int = 3) -> str:
     if returned:
         needed, coordinates = body, max(len(getattr(value, "elts", ())) for value in returned)
     else:
-        answers = names_of_tile(body, [], source)
+        answers = names_of_tile(body, [], source) or TileFlow(body, source).coordinates()
         needed, coordinates = slice_of(_flat(body), set(answers))[0], len(answers)
         ids |= {name for stmt in needed for name in stored(stmt) if _ID.match(name)}
     kind = _most(needed, returned, ids)

@@ -103,6 +103,7 @@ class TileFlow:
                 self._offsets[name] = roots
             elif not (isinstance(plain, ast.Name) and plain.id == name):
                 self._made[name] = stmt.lineno
+                self._offsets.pop(name, None)
 
     def _as_offset(self, value: ast.expr) -> Roots | None:
         """Coordinates that a value is an offset of: a copy, or a sum of products with what is of no id."""
