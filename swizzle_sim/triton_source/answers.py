@@ -30,9 +30,9 @@ def names_of_tile(before: list[ast.stmt], after: list[ast.stmt], source: SourceF
     by_flow = flow.tile()
     needed = as_one_number(slice_of([*before, *after], {*by_flow})[0])
     is_of_one = len({literal_axis(call) for stmt in needed for call in source.id_calls(stmt)}) <= 1
-    for group in (by_flow if is_of_one else [], CANONICAL[-1], *_OTHERS):
-        if group and given.issuperset(group):
-            return [*group]
+    for names in (by_flow if is_of_one else [], CANONICAL[-1], *_OTHERS):
+        if names and given.issuperset(names):
+            return [*names]
     return [name for group in CANONICAL for name in group if name in given][:1]
 
 

@@ -113,8 +113,9 @@ def _flat(stmt: ast.stmt, before: list[ast.stmt]) -> TileLoop | None:
     if not (isinstance(stmt, ast.For) and isinstance(stmt.iter, ast.Call) and ast.unparse(stmt.iter.func) in _RANGES):
         return None
     for k, inner in enumerate(stmt.body):
-        steps = [one for one in getattr(inner, "body", ()) if isinstance(one, ast.AugAssign)]
-        for step in steps if isinstance(inner, ast.If) and not inner.orelse else []:
+        if not isinstance(inner, ast.If) or inner.orelse:
+            continue
+        for step in (one for one in inner.body if isinstance(one, ast.AugAssign)):
             number = ast.unparse(step.target)
             begun = [one.value for one in before if number in stored(one) and isinstance(one, ast.Assign)]
             match begun[-1:]:

@@ -36,16 +36,15 @@ def slice_of(body: Iterable[ast.stmt], needed: set[str]) -> tuple[list[ast.stmt]
 
 def _sliced(stmt: ast.stmt, needed: set[str]) -> tuple[ast.stmt, set[str]]:  # noqa: PLR0911 - one a kind
     match stmt:
-        case ast.Assign([ast.Tuple(names)], ast.Tuple(values)) if len(names) == len(values) and all(
-            isinstance(one, ast.Name) for one in names
+        case ast.Assign([ast.Tuple(parts)], ast.Tuple(values)) if len(parts) == len(values) and all(
+            isinstance(one, ast.Name) for one in parts
         ):  # all at once: those that are needed alone
-            pairs = [(one, value) for one, value in zip(names, values, strict=True) if stored(one) & needed]
-            kept = ast.Assign([ast.Tuple([one for one, _ in pairs], ast.Store())],
-                              ast.Tuple([value for _, value in pairs], ast.Load()))  # fmt: skip
-            if len(pairs) == 1:
-                kept = ast.Assign([pairs[0][0]], pairs[0][1])
-            read = {name for _, value in pairs for name in loaded(value)}
-            return ast.copy_location(kept, stmt), (needed - {name for one, _ in pairs for name in stored(one)}) | read
+            pairs = [(one, value) for one, value in zip(parts, values, strict=True) if stored(one) & needed]
+            places, given = [one for one, _ in pairs], [value for _, value in pairs]
+            part = ast.Assign([ast.Tuple(places, ast.Store())], ast.Tuple(given, ast.Load()))
+            part = part if len(pairs) > 1 else ast.Assign(places, given[0])
+            read = {name for value in given for name in loaded(value)}
+            return ast.copy_location(part, stmt), (needed - {name for one in places for name in stored(one)}) | read
         case ast.Assign(targets, value):
             names = {name for target in targets for name in stored(target)}
             return stmt, (needed - names) | loaded(value)
