@@ -7,7 +7,7 @@ with its columns. What is handed out by a vector or an array (``int2& out``, ``i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tree_sitter import Node
 
@@ -23,7 +23,7 @@ def inside(root: Node) -> Iterator[Node]:
         todo += reversed(node.named_children)
 
 
-_KERNEL = re.compile(r"__global__|__kernel\b")  # whose pointers are of memory
+_KERNEL = re.compile(r"__global__|__kernel\b")
 
 
 def as_references(root: Node, text: str, written: str) -> str:
@@ -34,9 +34,7 @@ def as_references(root: Node, text: str, written: str) -> str:
     data, lines = bytearray(text.encode("utf-8")), written.split("\n")
     places: dict[str, set[int]] = {}  # of such parameters of each function
     for one in inside(root):
-        before = one.prev_sibling.end_point[0] if one.prev_sibling is not None else 0
-        head = "\n".join(lines[before : one.start_point[0] + 1])
-        if one.type == "function_definition" and not _KERNEL.search(head):
+        if one.type == "function_definition" and not is_kernel(one, lines):
             name, found = _put(one, data)
             places[name] = places[name] & found if name in places else found
     for one in inside(root):
@@ -49,6 +47,12 @@ def as_references(root: Node, text: str, written: str) -> str:
             if inner is not None and inner.type == "identifier" and text_of(given[k]).startswith("&"):
                 data[given[k].start_byte] = ord(" ")
     return data.decode("utf-8")
+
+
+def is_kernel(node: Node, lines: Sequence[str]) -> bool:
+    """Whether a function is a kernel, by the words before it, whose pointers are of memory."""
+    before = node.prev_sibling.end_point[0] if node.prev_sibling is not None else 0
+    return _KERNEL.search("\n".join(lines[before : node.start_point[0] + 1])) is not None
 
 
 def _put(function: Node, data: bytearray) -> tuple[str, set[int]]:

@@ -27,7 +27,7 @@ from swizzle_sim.triton_source.c_expressions import (
     placed,
     unread,
 )
-from swizzle_sim.triton_source.c_outputs import as_references, handed_out, inside
+from swizzle_sim.triton_source.c_outputs import as_references, handed_out, inside, is_kernel
 from swizzle_sim.triton_source.c_preprocessor import FINDERS, Preprocessed, Preprocessor, called_in, headers_of
 from swizzle_sim.triton_source.c_statements import Refused, Statements, handed_name, parameter_of
 from swizzle_sim.triton_source.c_types import (
@@ -52,7 +52,8 @@ _ATTRIBUTES = (
     r"|amdgpu_\w+|visibility|launch_bounds)(?:__)?(?:\s*\([^()]*\))?"
 )
 _WORDS = re.compile(
-    r"_Pragma\s*\(\s*\"[^\"]*\"\s*\)|__(?:global|device|host|forceinline|inline|noinline|restrict|grid_constant)__|\b(?:forceinline|__inline|__restrict)\b"
+    r"_Pragma\s*\(\s*\"[^\"]*\"\s*\)|__(?:global|device|host|forceinline|inline|noinline|restrict|grid_constant)__"
+    r"|\b(?:forceinline|__inline|__restrict)\b"
     r"|__align__\s*\(\s*\d+\s*\)|__launch_bounds__\s*\([^()]*(?:\([^()]*\)[^()]*)*\)"
     rf"|__attribute__\s*\(\(\s*{_ATTRIBUTES}(?:\s*,\s*{_ATTRIBUTES})*\s*\)\)|\[\[\s*(?:\w+::)?{_ATTRIBUTES}\s*\]\]"
     r"|\b(?:[A-Z][A-Z0-9_]*_)?(?:DEVICE|HOST_DEVICE|HOST|FORCEINLINE|INLINE|HD)\b|\bOPUS_(?:D|H|H_D)\b"
@@ -98,7 +99,7 @@ class _File:
     """Functions and constants of one parsed file."""
 
     def __init__(self, root: Node, text: str, found: Preprocessed, headers: list[Path]):
-        self.found, self.headers = found, headers
+        self.found, self.headers, self.lines = found, headers, found.text.split("\n")
         self._numbers: dict[str, object] = {}  # of constants
         self._has_id = False  # of the function that is read
         every = list(inside(root))
@@ -235,7 +236,7 @@ class _File:
         statements = Statements(self.calls, block, known, plain, result or "", self.found.regions)
         unmodelled = self._unmodelled(node, block, result)
         records = {one.name for one in variables if one.kind in (UNKNOWN, RECORD) and not one.is_const}
-        parts = [] if result or plain or "__global__" in self._head(node) else handed_out(block, records)
+        parts = [] if result or plain or is_kernel(node, self.lines) else handed_out(block, records)
         body: list[ast.stmt] = []
         try:
             if parts:
@@ -253,7 +254,9 @@ class _File:
         body = _without_idle(body)
         parameters = [one for one in variables if one.name not in plain]
         handed = [one for one in variables if one.name in plain]
-        defaults = {**_defaults(node), **_defaults_of_template(node, self.calls)}
+        defaults = dict(
+            given for one in [*_listed(node), *_template_nodes(node)] if (given := _default(one)) is not None
+        )
         defaults |= {one.name: unread(node, f"{one.name}, which has no value") for one in handed}
         found = _function_def(name, parameters, [*template, *handed], defaults, body or [ast.Pass()], node)
         found.said = self.calls.texts.get(_name_of(node), "")  # type: ignore[attr-defined]
@@ -263,12 +266,6 @@ class _File:
         found.is_one_of_several = _name_of(node) in self.calls.unread  # type: ignore[attr-defined]
         found.assumed = tuple(statements.assumed)  # type: ignore[attr-defined]
         return [*statements.functions, found]
-
-    def _head(self, node: Node) -> str:
-        """Text before a function's name, with the words that the grammar does not know."""
-        lines = self.found.text.split("\n")
-        before = node.prev_sibling.end_point[0] if node.prev_sibling is not None else 0
-        return "\n".join(lines[before : node.start_point[0] + 1])
 
     def _unmodelled(self, node: Node, block: Node, result: str | None) -> tuple[str, int] | None:
         if result is None:
@@ -398,10 +395,6 @@ def _default(node: Node) -> tuple[str, ast.expr] | None:
     return (name.name, expression(value, Names(Calls()))) if name is not None and value is not None else None
 
 
-def _defaults(node: Node) -> dict[str, ast.expr]:
-    return dict(found for one in _listed(node) if (found := _default(one)) is not None)
-
-
 def _template_nodes(node: Node) -> list[Node]:
     parent = node.parent
     listed = (
@@ -420,11 +413,6 @@ def _template_variables(node: Node, calls: Calls) -> list[Variable | None]:
 def _template_of(node: Node, calls: Calls) -> list[str | None]:
     """Names of the numbers that a template is made with, in order; None for a type."""
     return [one.name if one is not None else None for one in _template_variables(node, calls)]
-
-
-def _defaults_of_template(node: Node, calls: Calls) -> dict[str, ast.expr]:
-    del calls
-    return dict(found for one in _template_nodes(node) if (found := _default(one)) is not None)
 
 
 def _result_kind(node: Node, calls: Calls) -> str | None:

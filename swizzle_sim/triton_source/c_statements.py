@@ -170,9 +170,7 @@ class Statements:
         return []
 
     _type_definition = _alias_declaration = _using_declaration = _static_assert_declaration = _nothing
-
-    def _struct_specifier(self, node: Node) -> list[ast.stmt]:
-        return []
+    _struct_specifier = _nothing
 
     def _compound_statement(self, node: Node) -> list[ast.stmt]:
         return self.block(node)

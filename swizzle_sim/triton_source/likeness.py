@@ -41,7 +41,8 @@ def likeness(source: SourceFile, name: str, depth: int = 3) -> str:
     body = [stmt for stmt in function.body if not isinstance(stmt, ast.FunctionDef | ast.ClassDef)]
     returned = [one.value for stmt in body for one in ast.walk(stmt) if isinstance(one, ast.Return) and one.value]
     ids = {one.arg for one in parameters_of(function) if _ID.match(one.arg)} | _ids_by_use(body, returned)
-    if (not _reads_id(body) and not (ids and returned)) or any(map(_is_no_number, returned)):
+    reads_id = any(_is_id(node) for stmt in body for node in ast.walk(stmt))
+    if (not reads_id and not (ids and returned)) or any(map(_is_no_number, returned)):
         return ""
     if returned and all(isinstance(value, ast.Constant) for value in returned):  # ``return true``: no id comes back
         return ""
@@ -91,7 +92,7 @@ def _is_int(node: ast.Constant) -> bool:
 
 def _calls_a_remap(source: SourceFile, body: list[ast.stmt], depth: int) -> bool:
     for name in {ast.unparse(node.func) for stmt in body for node in ast.walk(stmt) if isinstance(node, ast.Call)}:
-        if _is_named(name.rpartition(".")[2]):
+        if _NAMED.search(name.rpartition(".")[2].lower()):
             return True
         if name in RESERVED or name.startswith(("tl.", "triton.")):
             continue
@@ -99,14 +100,6 @@ def _calls_a_remap(source: SourceFile, body: list[ast.stmt], depth: int) -> bool
         if home is not None and likeness(*home, depth - 1) == "remap":
             return True
     return False
-
-
-def _is_named(name: str) -> bool:
-    return _NAMED.search(name.lower()) is not None
-
-
-def _reads_id(body: list[ast.stmt]) -> bool:
-    return any(_is_id(node) for stmt in body for node in ast.walk(stmt))
 
 
 def _is_id(node: ast.AST) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from swizzle_sim.triton_source.definitions import rounded_up
 from swizzle_sim.triton_source.loops import counts_tiles
 from swizzle_sim.triton_source.slices import loaded, stored
-from swizzle_sim.triton_source.source_file import SourceFile, literal_axis
+from swizzle_sim.triton_source.source_file import SourceFile
 
 # Calls that make a number of numbers.
 _NUMBERS = {
@@ -31,7 +31,7 @@ class TileFlow:
 
     def __init__(self, body: Iterable[ast.stmt], source: SourceFile):
         self.source = source
-        self._ids: dict[str, int] = {}  # names that hold an id as it came, with its axis
+        self._ids: set[str] = set()  # names that hold an id as it came
         self._made: dict[str, int] = {}  # names made of an id, with the line of the last statement that makes them
         self._offsets: dict[str, Roots] = {}
         self._wide: set[str] = set()  # names of blocks, pointers and what memory holds
@@ -80,7 +80,7 @@ class TileFlow:
                     self._follow([*then, *other])
                 case ast.For(ast.Name(name), ast.Call() as over, inner):
                     if over.args and self._is_number(over) and self._is_of_id(over.args[0]):
-                        self._ids[name] = self._axis(over.args[0])
+                        self._ids.add(name)
                     self._follow(inner)
                 case ast.For(_, _, inner) | ast.While(_, inner) | ast.With(_, inner):
                     self._follow(inner)
@@ -98,7 +98,7 @@ class TileFlow:
         for name in names:
             self._wide.discard(name)
             if self.source.is_id(plain) or (isinstance(plain, ast.Name) and plain.id in self._ids):
-                self._ids[name] = self._axis(plain)
+                self._ids.add(name)
             elif roots is not None and name not in self._made:
                 self._offsets[name] = roots
             elif not (isinstance(plain, ast.Name) and plain.id == name):
@@ -174,16 +174,8 @@ class TileFlow:
         )
 
     def _is_of_id(self, value: ast.AST) -> bool:
-        names = loaded(value)
-        return bool(names & (self._ids.keys() | self._made.keys() | self._offsets.keys())) or bool(
-            self.source.id_calls(value)
-        )
-
-    def _axis(self, value: ast.expr) -> int:
-        plain = _uncast(value)
-        if isinstance(plain, ast.Name):
-            return self._ids.get(plain.id, 0)
-        return literal_axis(plain) or 0 if isinstance(plain, ast.Call) else 0
+        known = self._ids | self._made.keys() | self._offsets.keys()
+        return bool(loaded(value) & known or self.source.id_calls(value))
 
 
 def _names(target: ast.expr) -> list[str]:
