@@ -201,6 +201,12 @@ class Effects:
         lossy = lossy or (isinstance(node, ast.BinOp) and isinstance(node.op, _LOSSY))
         for flow in below:
             found = _together(found, {one: self._left(node, parts) for one, parts in flow.items()} if lossy else flow)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):  # ``a - a // n * n`` is no longer a
+            a, _, b = below
+            for one in a.keys() & b.keys():
+                whole = _is_whole(a[one]), _is_whole(b[one])
+                if any(whole) and (not all(whole) or isinstance(node.op, ast.Sub)):
+                    found[one] = frozenset()
         return found
 
     def _loses(self, name: str) -> bool:

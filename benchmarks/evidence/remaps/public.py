@@ -44,7 +44,18 @@ PACKAGES = (
 )
 # What holds a remap, beside vllm and Liger above; triton_kernels is in vllm's wheel.
 SOURCES = (
-    Folder("NVIDIA/cutlass", "7107b05535f8", "include/cutlass/gemm", "cutlass+include+cutlass+gemm"),
+    Folder(
+        "NVIDIA/cutlass",
+        "7107b05535f8",
+        "include/cutlass/gemm/threadblock/threadblock_swizzle.h",
+        "cutlass+include+cutlass+gemm+threadblock+threadblock_swizzle.h",
+    ),
+    Folder(
+        "NVIDIA/cutlass",
+        "7107b05535f8",
+        "include/cutlass/gemm/kernel/sm90_tile_scheduler.hpp",
+        "cutlass+include+cutlass+gemm+kernel+sm90_tile_scheduler.hpp",
+    ),
     Folder(
         "ROCm/composable_kernel",
         "8e22e1ae31bb",
@@ -54,11 +65,13 @@ SOURCES = (
     Folder("Dao-AILab/flash-attention", "0251105a2fb1", "hopper", "flash-attention+hopper"),
     Folder("Dao-AILab/flash-attention", "0251105a2fb1", "flash_attn", "flash-attention+flash_attn"),
     Folder("Dao-AILab/quack", "c8ec31700579", "quack", "quack+quack"),
-    Folder("HazyResearch/ThunderKittens", "0b55588d2769", "", "ThunderKittens"),
+    Folder(
+        "HazyResearch/ThunderKittens", "0b55588d2769", "kernels/gemm/bf16_h100", "ThunderKittens+kernels+gemm+bf16_h100"
+    ),
     Folder("BobMcDear/attorch", "67c2772baf33", "", "attorch"),
     Folder("apple/ml-cross-entropy", "d42911f9b1a1", "", "ml-cross-entropy"),
-    Folder("deepseek-ai/DeepGEMM", "54e226124093", "", "DeepGEMM"),
-    Folder("facebookresearch/xformers", "ca6d2aa0d432", "", "xformers"),
+    Folder("deepseek-ai/DeepGEMM", "54e226124093", "deep_gemm", "DeepGEMM+deep_gemm"),
+    Folder("facebookresearch/xformers", "ca6d2aa0d432", "xformers/ops/_triton", "xformers+xformers+ops+_triton"),
     Folder("dropbox/gemlite", "fd3f9338a96b", "", "gemlite"),
     Folder("ModelTC/LightLLM", "87881ae7ca9a", "", "LightLLM"),
     Folder("pytorch/FBGEMM", "71d6f8b229d9", "", "FBGEMM"),
