@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -136,7 +136,7 @@ class PrologueReader:
             defaults=tuple(defaults_of(self.function)) if self.returns else (),
             takes_id=not self.reads_id,
             fixed=next(iter(fixed), ""),
-            fixed_grid=self._fixed_grid(spelled, fixed) if axes == 1 else (),
+            fixed_grid=self._fixed_grid(spelled, [*fixed.values()]) if axes == 1 and fixed else (),
             counted=self._counted(body, last, answers, spelled, launch) if axes == 1 and not extents else None,
             assumed=tuple(dict.fromkeys(self.assumed)),
         )
@@ -187,13 +187,13 @@ class PrologueReader:
             )
         return found
 
-    @staticmethod
-    def _fixed_grid(answers: Sequence[str], fixed: Mapping[str, int]) -> tuple[int, ...]:
+    def _fixed_grid(self, answers: Sequence[str], needed: Sequence[int]) -> tuple[int, ...]:
         """Tiles of the launch where the file's constants decide both counts, or the one that there is for both."""
+        fixed = constant_counts([*self._constants(self.function.body), *self.function.body])
         counts = [fixed[name] for one in answers if (name := count_of(one, fixed))]
-        if len(answers) != 2 or (len(counts) < 2 and len(fixed) != 1):
+        if len(answers) != 2 or len(counts) == 1 or (not counts and len(needed) != 1):
             return ()
-        return tuple(counts) if len(counts) == 2 else (*fixed.values(), *fixed.values())
+        return tuple(counts or [*needed] * 2)
 
     def _returned_names(self) -> list[str]:
         """Names in the function's last ``return``, where it returns plain names."""
