@@ -228,7 +228,10 @@ def _load_read(target: Target) -> tuple[Candidate, Options]:
         own = {name: int(value) for name, value in _ASSIGNED.findall(prologue.text.text) if name in chunks}
         prologue = read((*options.sizes, *chunks))
     options = replace(options.with_launch(prologue.launch), own=own)
-    if prologue.fixed and not (options.grids or target.options.launch):
+    grid = "x".join(map(str, prologue.fixed_grid)) if guesses and not target.options.launch else ""
+    if grid and not options.grids:  # the one launch for which the file's constants make it
+        options = replace(options, grids=(grid,), launch="")
+    elif prologue.fixed and not (options.grids or target.options.launch):
         raise OptionError(
             f"{target.name}: {prologue.fixed} is a constant of the file, whatever the launch: say for which it is, as "
             "grids=32x32"
@@ -238,7 +241,8 @@ def _load_read(target: Target) -> tuple[Candidate, Options]:
     known = {*options.sizes, *names_of(options.launch)}
     unknown = [one for one in inputs if one not in known] if guesses else []
     guessed = guess(unknown, prologue.parameters, takes_id=prologue.takes_id)
-    options = replace(options, sizes={**guessed, **options.sizes}, guessed=as_comment(guessed))
+    said = " ".join(part for part in (as_comment(guessed), f"grids={grid}" * bool(grid)) if part)
+    options = replace(options, sizes={**guessed, **options.sizes}, guessed=said)
     return TextCandidate(prologue.text, options.single, also, prologue), options
 
 

@@ -44,10 +44,15 @@ def table(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
     """Rows of folders, one for all, and the reasons of what is skipped."""
     every = [one for results in found.values() for one in results]
     rows = [_row(name, results) for name, results in found.items()] + [_row("all", every)]
+    return _HEAD + "".join(rows) + "\n" + reasons(every)
+
+
+def reasons(results: Iterable[Mapping[str, Any]]) -> str:
+    """Table of what functions were skipped for."""
     meanings = {rule.code: rule.meaning for rule in RULES}
-    reasons = Counter(meanings[one["rule"]] for one in every if one["status"] == "skipped")
-    lines = [f"| {reason} | {count} |\n" for reason, count in reasons.most_common()]
-    return _HEAD + "".join(rows) + "\n| skipped for | functions |\n| --- | --- |\n" + "".join(lines)
+    counts = Counter(meanings[one["rule"]] for one in results if one["status"] == "skipped")
+    lines = [f"| {reason} | {count} |\n" for reason, count in counts.most_common()]
+    return "| skipped for | functions |\n| --- | --- |\n" + "".join(lines)
 
 
 def _row(name: str, results: Iterable[Mapping[str, Any]]) -> str:
