@@ -22,7 +22,8 @@ from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.pricing.sharing import middle_of, sharing, sharing_words
 from swizzle_sim.workload.kernels import Kernel
 from swizzle_sim.workload.launch import Array
-from xcd_model import Gpu, gpu, gpu_names
+from xcd_model import Gpu, gpu, gpu_names, xcd_of
+from xcd_model.dispatch import run_of
 from xcd_model.errors import ModelError, SwizzleSimError
 from xcd_model.replay.traffic import COLUMNS
 from xcd_model.spec.caches import Cache
@@ -74,10 +75,21 @@ def _of_many(g: Gpu) -> list[str]:
     return [
         f"{g.title} ({g.arch}), {g.partition}: {g.xcds} accelerator complex dies (XCDs), {g.cus_per_xcd} CUs each.",
         f"L2: one for each XCD, private to it, {_l2_text(g.l2)} A line that two XCDs read is fetched and stored twice.",
-        "Schedule: the hardware hands out workgroups one at a time, round robin: workgroup id w runs on XCD "
-        f"{'w' if not g.dispatch_offset else f'(w + {g.dispatch_offset})'} % {g.xcds}, so neighbouring ids are on "
-        "different XCDs. Within an XCD, ids are served in order, each to the first CU with room.",
+        f"Schedule: {_dealt(g)} Within an XCD, ids are served in order, each to the first CU with room.",
     ]
+
+
+def _dealt(g: Gpu) -> str:
+    """The dispatch policy in words."""
+    if g.dispatch == "one_after_another":
+        return f"the hardware deals out the ids in {g.xcds} equal runs, one for each XCD."
+    if g.dispatch == "chunked":
+        return f"the hardware deals out chunks of {run_of(g, 0)} ids to the XCDs in turn."
+    at = f"(w + {g.dispatch_offset})" if g.dispatch_offset else "w"
+    return (
+        f"the hardware hands out workgroups one at a time, round robin: workgroup id w runs on XCD {at} % {g.xcds}, so "
+        "neighbouring ids are on different XCDs."
+    )
 
 
 def _of_one(g: Gpu, unit: str) -> list[str]:
@@ -147,11 +159,8 @@ def _facts(device: Gpu) -> str:
 
 def _padded(text: str, scorer: Scorer, target: int) -> str:
     """Text filled up to the target size with the XCD of each workgroup."""
-    rows: list[str] = []
-    for pid in count():
-        if len(text) + 40 * len(rows) >= target:
-            break
-        rows.append(f"workgroup {pid} of the queue runs on XCD {(pid + scorer.gpu.dispatch_offset) % scorer.gpu.xcds}")
+    n = max(0, -(-(target - len(text)) // 40))
+    rows = [f"workgroup {pid} of the queue runs on XCD {xcd}" for pid, xcd in enumerate(xcd_of(n, scorer.gpu))]
     return "\n".join([text, *rows])
 
 
