@@ -3,11 +3,11 @@
 Pairs of orders of one workload, permutations only: those that hardware measured over 3 % (or one point) apart, and how
 many of them the timed replay puts the right way round; and the gap below which its sign is no better than a coin's. Of
 orders whose times are no further apart than that, also those that were measured over 1 % apart although one is
-predicted to read at least a tenth less from HBM, and how often that one was faster. Where that is a rule
-(`swizzle_sim.search.ranking.Evidence.ranks`), pairs of times are ranked as the tool ranks them, ties
-by reads.
-Rows of ``fidelity.csv``; the speedups of the paper's logs on the MI300X, whose orders are replayed (cached); and
-the launches drawn by a seed for an H200 and an H100, as they were predicted before they were counted.
+predicted to read at least a tenth less from HBM, and how often that one was faster. Pairs of times are ranked as the
+tool ranks them, ties by reads.
+Rows of ``fidelity.csv``; the speedups of the paper's logs on the MI300X, whose orders are replayed (cached); the
+launches drawn by a seed for an H200 and an H100, and six kernels of others on an H100, as they were predicted before
+they were counted.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ import csv
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 
-from swizzle_sim.search.ranking import FEWEST as FEWEST_PAIRS
-from swizzle_sim.search.ranking import RANKS, READS_APART, READS_LESS, steps_more
+from swizzle_sim.search.ranking import APART as MOVED_APART
+from swizzle_sim.search.ranking import LESS_MOVED, STEPS, steps_more
 
 from . import held_out
 from .predict import predict_all
@@ -31,6 +32,8 @@ from .statistics import TOLD_APART
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = ROOT / "swizzle_sim/search/ranked_pairs.toml"
 PAGE = "benchmarks/evidence/pages/fidelity.csv"
+SIX_KERNELS = "h100_six_kernels.csv"
+READ = ("measured_cold_us", "predicted_us", "predicted_reads")  # of its columns
 OF = {"time_us": "time", "l2_hit_pct": "l2_hit_rate", "dram_read_bytes": "hbm_bytes"}  # quantity: objective
 APART = {True: math.log(TOLD_APART), False: 1.0}  # measured gap of a pair that is ranked; of a rate in points
 LADDER = {True: (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05), False: (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0)}
@@ -42,8 +45,8 @@ HEAD = """\
 # pairs: orders of one workload measured over 3 % (rates: one point) apart; right: ranked as measured by the model.
 # tells_apart: predicted gap (relative; of a rate 0 to 1) up to which the model's sign was no better than a coin's.
 # reads_less_in_a_tie: pairs whose predicted times are no further apart than that, measured over 1 % apart, one of them
-# predicted to read a tenth less from HBM; right: that one was faster. Where that ranks, such ties are ranked by it
-# among the pairs of time; alone: right by predicted time alone.
+# predicted to read a tenth less from HBM; right: that one was faster. Such ties are ranked by it among the pairs of
+# time; alone: right by predicted time alone.
 # launches: drawn, all orders measured; lost, launched: what the order that the tool chooses by time, ties as it breaks
 # them, and the launch order take beyond the best of each, in the mean.
 """
@@ -133,30 +136,58 @@ def from_speedups() -> Known:
     return Known("mi300x", "time", True, gaps(found, True), source)
 
 
-def from_held_out() -> list[Known]:
-    """What the drawn launches of `held_out` say."""
-    source, found = "benchmarks/validation/data/held_out_counted.csv", []
-    for device in dict.fromkeys(held_out.gpu_of(name) for name in held_out.DRAWS):
-        draws = [name for name in held_out.DRAWS if held_out.gpu_of(name) == device]
-        ran = [(f"{name} {one.bundle}", one) for name in draws for one in held_out.committed(name)]
-        times = [(place, one.measured_us, one.predicted_us) for place, one in ran]
-        reads = [(place, one.counted_bytes, one.predicted_bytes) for place, one in ran]
-        found += [
-            Known(device, "time", True, gaps(times, True), f"{source}, time_cold_us"),
-            Known(device, "hbm_bytes", True, gaps(reads, True), f"{source}, dram_read_bytes"),
-        ]
-    return found
-
-
 @dataclass(frozen=True)
 class Order:
-    """An order of a workload: time measured and predicted, and bytes predicted to be read from HBM."""
+    """An order of a workload: time measured and predicted, and bytes read from HBM predicted and counted."""
 
     gpu: str
     workload: str
     measured_us: float
     predicted_us: float
     predicted_bytes: float
+    counted_bytes: float = math.nan
+
+
+def drawn_orders() -> list[Order]:
+    """Orders of whole launches that were predicted before they were counted, the launch order of each first."""
+    found = []
+    for name in held_out.DRAWS:
+        for one in held_out.committed(name):
+            figures = (one.measured_us, one.predicted_us, one.predicted_bytes, one.counted_bytes)
+            found.append(Order(held_out.gpu_of(name), f"{name} {one.bundle}", *figures))
+    return found + six_kernels()
+
+
+def six_kernels() -> list[Order]:
+    """Orders of six kernels of others on an H100, without copies of the launch order."""
+    found: list[Order] = []
+    with (DATA / SIX_KERNELS).open(newline="", encoding="utf-8") as lines:
+        for line in csv.DictReader(lines):
+            measured, predicted, reads = (float(line[key]) for key in READ)
+            one = Order("h100", line["launch"], measured, predicted, reads, float(line["counted_reads"] or "nan"))
+            if line["order"] == held_out.LAUNCHED:
+                launched = one
+            copied = (one.predicted_us, one.predicted_bytes) == (launched.predicted_us, launched.predicted_bytes)
+            if one is launched or not copied:
+                found.append(one)
+    return found
+
+
+def from_drawn() -> list[Known]:
+    """What the launches of `drawn_orders` say."""
+    found, drawn = [], drawn_orders()
+    for device in dict.fromkeys(one.gpu for one in drawn):
+        mine = [one for one in drawn if one.gpu == device]
+        files = ["held_out_counted.csv", *([SIX_KERNELS] if device == "h100" else [])]
+        source = ", ".join(f"benchmarks/validation/data/{name}" for name in files)
+        times = [(one.workload, one.measured_us, one.predicted_us) for one in mine]
+        counted = [one for one in mine if not math.isnan(one.counted_bytes)]
+        reads = [(one.workload, one.counted_bytes, one.predicted_bytes) for one in counted]
+        found += [
+            Known(device, "time", True, gaps(times, True), f"{source}, cold launches"),
+            Known(device, "hbm_bytes", True, gaps(reads, True), f"{source}, DRAM reads"),
+        ]
+    return found
 
 
 def timed_orders(text: Iterable[str]) -> list[Order]:
@@ -166,17 +197,11 @@ def timed_orders(text: Iterable[str]) -> list[Order]:
         if row["variant"] == "timed" and row["bijective"] == "True" and row["predicted"]:
             key = (row["gpu"], row["workload"], row["id"].rpartition(":")[0])
             of.setdefault(key, {})[row["quantity"]] = (float(row["measured"]), float(row["predicted"]))
-    found = [
+    return [
         Order(gpu, workload, *values["time_us"], values["dram_read_bytes"][1])
         for (gpu, workload, _), values in of.items()
         if {"time_us", "dram_read_bytes"} <= values.keys()
-    ]
-    for name in held_out.DRAWS:
-        found += [
-            Order(held_out.gpu_of(name), f"{name} {one.bundle}", one.measured_us, one.predicted_us, one.predicted_bytes)
-            for one in held_out.committed(name)
-        ]
-    return found
+    ] + drawn_orders()
 
 
 def gaps_of_orders(orders: Iterable[Order], gpu: str) -> list[tuple[float, float, float]]:
@@ -201,18 +226,17 @@ def reads_in_ties(orders: Iterable[Order], gpu: str, tells_apart: float) -> Know
     pairs = tuple(
         (measured, reads)
         for measured, time, reads in gaps_of_orders(orders, gpu)
-        if abs(time) <= tells_apart and abs(reads) >= math.log(READS_APART)
+        if abs(time) <= tells_apart and abs(reads) >= math.log(MOVED_APART)
     )
-    return Known(gpu, READS_LESS, True, pairs, "those of time and hbm_bytes together", TIED_APART)
+    return Known(gpu, LESS_MOVED, True, pairs, "those of time and hbm_bytes together", TIED_APART)
 
 
 def as_ranked(times: Known, orders: Sequence[Order]) -> list[Known]:
     """Pairs of times as the tool ranks them, and those whose ties reads break, where there are any."""
     ties = reads_in_ties(orders, times.gpu, times.tells_apart)
-    right, pairs = ties.ranked
-    if pairs < FEWEST_PAIRS or right < RANKS * pairs:
-        return [times, *([ties] if ties.pairs else [])]
-    apart = math.log(READS_APART)
+    if not ties.pairs:
+        return [times]
+    apart = math.log(MOVED_APART)
     by_tool = tuple(
         (measured, reads if abs(time) <= times.tells_apart and abs(reads) >= apart else time)
         for measured, time, reads in gaps_of_orders(orders, times.gpu)
@@ -220,24 +244,29 @@ def as_ranked(times: Known, orders: Sequence[Order]) -> list[Known]:
     return [replace(times, pairs=by_tool, alone=times), ties]
 
 
-def losses(gpu: str, tells_apart: float, *, by_reads: bool) -> tuple[Pair, ...]:
+def losses(drawn: Iterable[Order], gpu: str, tells_apart: float) -> tuple[Pair, ...]:
     """What the order that the tool chooses by time and the launch order lose, launch by launch.
 
-    Of orders that tie with the least predicted time it is the one that reads less, where reads break ties, in steps of
-    a tenth; then the launch order; then the least time.
+    Of orders that tie with the least predicted time it is the one that reads less, in steps of a tenth, then the one
+    that is faster, in steps of a hundredth; then the launch order.
     """
-    found = []
-    for name in held_out.DRAWS:
-        for group in held_out.of_launch(held_out.committed(name)) if held_out.gpu_of(name) == gpu else ():
-            least = min(one.predicted_us for one in group)
-            tied = [one for one in group if math.log(one.predicted_us / least) <= tells_apart]
-            fewest = min(one.predicted_bytes for one in tied)
-            more = [steps_more(one.predicted_bytes, fewest, READS_APART) if by_reads else 0 for one in tied]
-            _, chosen = min(
-                zip(more, tied, strict=True), key=lambda each: (each[0], each[1] is not group[0], each[1].predicted_us)
-            )
-            found.append((held_out.regret(group, chosen), held_out.regret(group, group[0])))
+    found: list[Pair] = []
+    groups: dict[str, list[Order]] = {}
+    for one in drawn:
+        if one.gpu == gpu:
+            groups.setdefault(one.workload, []).append(one)
+    for group in groups.values():
+        least = min(one.predicted_us for one in group)
+        tied = [one for one in group if math.log(one.predicted_us / least) <= tells_apart]
+        chosen = min(tied, key=partial(_by_steps, tied=tied, launched=group[0]))
+        found.append((held_out.regret(group, chosen), held_out.regret(group, group[0])))
     return tuple(found)
+
+
+def _by_steps(one: Order, tied: Sequence[Order], launched: Order) -> tuple[float, ...]:
+    fewest, least = min(each.predicted_bytes for each in tied), min(each.predicted_us for each in tied)
+    more = steps_more(one.predicted_bytes, fewest, STEPS[0]), steps_more(one.predicted_us, least, STEPS[-1])
+    return (*more, one is not launched, one.predicted_us)
 
 
 def said_of(known: Known, orders: Sequence[Order]) -> list[Known]:
@@ -245,7 +274,7 @@ def said_of(known: Known, orders: Sequence[Order]) -> list[Known]:
     if known.objective != "time":
         return [known]
     times, *others = as_ranked(known, orders)
-    lost = losses(known.gpu, times.tells_apart, by_reads=times.alone is not None)
+    lost = losses(drawn_orders(), known.gpu, times.tells_apart)
     return [replace(times, losses=lost), *others]
 
 
@@ -287,7 +316,7 @@ def _losses(each: Sequence[Pair]) -> str:
 def main() -> None:
     """Write the table."""
     page = (ROOT / PAGE).read_text(encoding="utf-8").splitlines()
-    known = together([*from_page(page), from_speedups(), *from_held_out()])
+    known = together([*from_page(page), from_speedups(), *from_drawn()])
     orders = timed_orders(page)
     found = [one for each in known for one in said_of(each, orders)]
     TABLE.write_text(table(found), encoding="utf-8")

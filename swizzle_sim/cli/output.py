@@ -162,21 +162,23 @@ SCORE: Mapping[str, Callable[[Score], str]] = {
 SCORE_COLUMNS = tuple(SCORE)
 
 
-def score_columns(gpu: str, replay: str) -> tuple[str, ...]:
+def score_columns(gpu: str, replay: str, work_class: str = "") -> tuple[str, ...]:
     """Heads of `score_cells`, which say of a time where it does not rank orders."""
     from swizzle_sim.search.ranking import times_rank
 
-    if replay == "timed" and times_rank(gpu, replay):
+    if times_rank(gpu, replay, work_class):
         return SCORE_COLUMNS
     doubt = {"time\n[µs]": "time [µs],\nranks no\norders", "speedup": "speedup,\nranks no\norders"}
     return tuple(doubt.get(column, column) for column in SCORE_COLUMNS)
 
 
-def simulated(gpu: str, replay: str) -> str:
-    """Note under a table of scores: what kind of numbers these are, and what a time is worth."""
+def simulated(gpu: str, replay: str, work_class: str = "") -> str:
+    """Note under a table of scores: what kind of numbers these are, and which figure decides between orders."""
     from swizzle_sim.search.ranking import times_note
 
-    return "\n".join([SIMULATED[replay], *([times_note(gpu, replay)] if replay == "timed" else []), BELIEVE])
+    return "\n".join(
+        [SIMULATED[replay], *([times_note(gpu, replay, work_class)] if replay == "timed" else []), BELIEVE]
+    )
 
 
 def print_advice(advice: Advice) -> None:
@@ -221,13 +223,17 @@ def print_verdict(candidate: Swizzle, grid: Grid, num_xcds: int, verdict: Verdic
 
 
 def scored_on(scorer: Scorer) -> dict[str, Any]:
-    """What every JSON document of scores begins with: the kernel, the GPU and the replay."""
+    """What every JSON document of scores begins with: the kernel, its class, the GPU and the replay."""
+    from swizzle_sim.search.ranking import default_objectives
+
     return {
         "kernel": scorer.kernel.name,
         "gpu": scorer.gpu.name,
         "problem": dict(scorer.kernel.problem),
         "replay": scorer.replay,
         "kind": "simulated",
+        "work_class": scorer.work_class,
+        "decides": default_objectives(scorer.gpu.name, scorer.replay, scorer.work_class)[0].name,
         "seed": scorer.seed,
         "jitter_ns": scorer.jitter_ns,
     }

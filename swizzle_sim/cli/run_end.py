@@ -78,7 +78,7 @@ def print_table(end: End, scorer: Scorer, shown: Sequence[tuple[str, str, Attemp
     from swizzle_sim.language.lattice import unconditional
 
     print_advice(end.advice)
-    figures = score_columns(scorer.gpu.name, scorer.replay)
+    figures = score_columns(scorer.gpu.name, scorer.replay, scorer.work_class)
     rows = [[label, name, *(score_cells(a.score) if a and a.score else "-" * len(figures))] for label, name, a in shown]
     domains = [str(a.verdict["domain"]) if a and a.score else "-" for _, _, a in shown]
     columns = ["", "swizzle", *figures]
@@ -86,7 +86,13 @@ def print_table(end: End, scorer: Scorer, shown: Sequence[tuple[str, str, Attemp
         columns.insert(2, "valid where")
         rows = [[*row[:2], domain, *row[2:]] for row, domain in zip(rows, domains, strict=True)]
     title = f"{scorer.kernel.name} {sizes_text(scorer.kernel.problem)} on {scorer.gpu.title}"
-    table(title, columns, rows, left=len(columns) - len(figures), note=simulated(scorer.gpu.name, scorer.replay))
+    table(
+        title,
+        columns,
+        rows,
+        left=len(columns) - len(figures),
+        note=simulated(scorer.gpu.name, scorer.replay, scorer.work_class),
+    )
 
 
 def print_run(end: End, scorer: Scorer, remarks: Sequence[str] = ()) -> None:

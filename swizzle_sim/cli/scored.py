@@ -23,7 +23,7 @@ from swizzle_sim.pricing.fitted import fitted_constants
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer, Spread, spread
 from swizzle_sim.pricing.waiting import Waited, waited
-from swizzle_sim.search.advice import Advice, advise, advise_run, one_xcd
+from swizzle_sim.search.advice import Advice, advise_run, one_xcd
 from swizzle_sim.search.candidates import shortlist
 from swizzle_sim.search.draws import OverDraws, over_draws
 from swizzle_sim.search.history import Attempt
@@ -101,7 +101,7 @@ def _attempt(number: int, one: Swizzle, verdict: Verdict, score: Score | None) -
 
 def _ranking(scorer: Scorer) -> Ranking:
     """What ranks orders of the GPU."""
-    return Ranking(default_objectives(scorer.gpu.name, scorer.replay), gpu=scorer.gpu.name)
+    return Ranking(default_objectives(scorer.gpu.name, scorer.replay, scorer.work_class), gpu=scorer.gpu.name)
 
 
 def score_one(given: Sequence[Swizzle], launch: Launch, how: ReplayOptions, more: OfOne, json: bool) -> bool:
@@ -163,8 +163,9 @@ class InFull:
         found = scored_as_compiled(scorer, candidate, order, compile=how.compile)
         advice = None
         if how.replay == "timed" and candidate.name != LAUNCHED:
-            attempt = _attempt(1, candidate, verdict, found.score)
-            advice = advise(scorer, _ranking(scorer), scorer.baseline, attempt)
+            launched = Swizzle.parse("identity", name=LAUNCHED)
+            two = ((launched, verdict, scorer.baseline), (candidate, verdict, found.score))
+            advice = advise_run(scorer, _ranking(scorer), [_attempt(n, *one) for n, one in enumerate(two)])
         remap = own_remap(scorer.kernel, scorer.gpu.xcds) if scorer.kernel.file else None
         return cls(
             scorer=scorer,
@@ -227,8 +228,8 @@ class InFull:
         scores = {LAUNCHED: scorer.baseline, name: self.found.score}
         rows = [(one, *output.score_cells(score)) for one, score in scores.items()]
         title = f"{scorer.kernel.name} {output.sizes_text(scorer.kernel.problem)} on {gpu.title}"
-        columns = ("swizzle", *output.score_columns(gpu.name, scorer.replay))
-        table(title, columns, rows, note=output.simulated(gpu.name, scorer.replay))
+        columns = ("swizzle", *output.score_columns(gpu.name, scorer.replay, scorer.work_class))
+        table(title, columns, rows, note=output.simulated(gpu.name, scorer.replay, scorer.work_class))
         for far in uncoalesced(scorer.trace):
             line(str(far))
         output.print_balance(scorer.work, scores)
@@ -373,7 +374,7 @@ def _on_gpu(scorer: Scorer, orders: Sequence[Swizzle], how: ReplayOptions, on_or
         verdicts.append(verdict)
         attempts.append(_attempt(number, one, verdict, score))
         on_order(number + 1)
-    advice = advise_run(scorer, _ranking(scorer), attempts, "") if how.replay == "timed" and len(orders) > 1 else None
+    advice = advise_run(scorer, _ranking(scorer), attempts) if how.replay == "timed" and len(orders) > 1 else None
     return OnGpu(scorer, attempts, verdicts, advice)
 
 
@@ -412,7 +413,7 @@ def _print_table(orders: Sequence[Swizzle], found: Sequence[OnGpu]) -> None:
 
 def _columns(on: OnGpu, several: bool) -> tuple[list[str], list[list[str]]]:
     """Heads and cells of one GPU: with several, its name above the three figures that decide."""
-    heads = list(output.score_columns(on.scorer.gpu.name, on.scorer.replay))
+    heads = list(output.score_columns(on.scorer.gpu.name, on.scorer.replay, on.scorer.work_class))
     cells = [output.score_cells(a.score) if a.score else ["-"] * len(heads) for a in on.attempts]
     if not several:
         return heads, cells
@@ -423,5 +424,7 @@ def _columns(on: OnGpu, several: bool) -> tuple[list[str], list[list[str]]]:
 def _note(found: Sequence[OnGpu]) -> str:
     """What kind of numbers these are, and on which of the GPUs times rank orders."""
     replay = found[0].scorer.replay
-    notes = {times_note(on.scorer.gpu.name, replay) for on in found} if replay == "timed" else set()
+    notes = (
+        {times_note(on.scorer.gpu.name, replay, on.scorer.work_class) for on in found} if replay == "timed" else set()
+    )
     return "\n".join([output.SIMULATED[replay], *sorted(notes), output.BELIEVE])

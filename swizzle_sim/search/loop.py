@@ -25,7 +25,6 @@ from swizzle_sim.search.history import Attempt, History, as_stored, storable
 from swizzle_sim.search.jobs import PointStore
 from swizzle_sim.search.judge import FULL_REPLAY, Judge, Look, as_candidate
 from swizzle_sim.search.ranking import Objective, Ranking, chosen_objectives, default_objectives, pareto_front
-from xcd_model import Gpu
 from xcd_model.cache.replacement import POLICY
 from xcd_model.errors import RunError
 
@@ -70,9 +69,9 @@ class RunConfig:
         end_s = time.monotonic() + 60 * (self.max_minutes if self.max_minutes is not None else float("inf"))
         return Budget(threads=self.threads or os.cpu_count() or 1, end_s=end_s)
 
-    def objectives_on(self, gpu: Gpu) -> tuple[Objective, ...]:
-        """Objectives on a GPU; raises as `swizzle_sim.search.ranking.read_objectives`."""
-        return chosen_objectives(self.objective, gpu.name, self.replay)
+    def objectives_on(self, scorer: Scorer) -> tuple[Objective, ...]:
+        """Objectives of a kernel on its GPU; raises as `swizzle_sim.search.ranking.read_objectives`."""
+        return chosen_objectives(self.objective, scorer.gpu.name, self.replay, scorer.work_class)
 
     @property
     def of_scorer(self) -> dict[str, Any]:
@@ -303,7 +302,7 @@ def counting(on_attempt: OnAttempt | None, total: int, counts: Callable[[Attempt
 
 def about_run(scorer: Scorer, command: str = "", objectives: Sequence[Objective] = ()) -> dict[str, Any]:
     """Record of a run folder: enough to score its candidates another time, and to rank them."""
-    objectives = objectives or default_objectives(scorer.gpu.name, scorer.replay)
+    objectives = objectives or default_objectives(scorer.gpu.name, scorer.replay, scorer.work_class)
     return {
         "kernel": scorer.kernel.name,
         "kernel_file": scorer.kernel.file,
