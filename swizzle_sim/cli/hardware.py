@@ -130,7 +130,7 @@ def _of_kernel(name: str, given: Candidates, folder: Path, seed: int, check: boo
 
 def import_(
     result: Annotated[
-        Path, typer.Argument(metavar="RESULT", help="result.json of confirm.py, or a profiler's own file to look into.")
+        Path, typer.Argument(metavar="RESULT", help="result.json, a profiler's file, or registered predictions.")
     ],
     run: Annotated[
         Path | None, option("--run", help="Run (or bundle) it belongs to; by default the one it names.")
@@ -140,9 +140,13 @@ def import_(
     """Import a result: checked against its bundle, stored with the run, compared with the predictions."""
     from swizzle_sim.hardware.agreement import agreement as compare
     from swizzle_sim.hardware.node.manifest import MANIFEST
+    from swizzle_sim.hardware.registered import PREDICTED
     from swizzle_sim.hardware.results import check_result, is_result, keep_result, manifest_for, read_result
     from swizzle_sim.hardware.runs import predictor
 
+    if (result / PREDICTED).is_file():
+        _score_registered(result, json)
+        return
     if not is_result(result):
         _look_into(result, json)
         return
@@ -152,6 +156,24 @@ def import_(
     check_result(found, manifest)
     stored = None if (where / MANIFEST).is_file() else keep_result(where, found)
     _show([compare(manifest, found, predictor(where, manifest))], json, [str(stored)] if stored else [])
+
+
+def _score_registered(folder: Path, json: bool) -> None:
+    """Print how many of the registered predictions in a folder came true."""
+    from swizzle_sim.hardware.registered import scored
+
+    found = scored(folder)
+    if json:
+        print_json({**asdict(found), "figures": found.rows()})
+        return
+    rows = [
+        [row["figure"], str(row["measured"]), str(row["true"]), f"{100 * row['within']:.0f}", _fixed(error, 100.0)]
+        for row in found.rows()
+        for error in (row["median_error"],)
+    ]
+    title = f"{found.name}: {len(found.outcomes)} of {found.predictions} registered predictions {found.kind}"
+    columns = ("figure", "measured", "true", "within [points, %]", "median error [points, %]")
+    table(title, columns, rows, left=1, note="simulated before anybody ran them; " + found.kind)
 
 
 def _look_into(path: Path, json: bool) -> None:

@@ -153,6 +153,7 @@ def pct(rate: float | None) -> str:
 
 SCORE: Mapping[str, Callable[[Score], str]] = {
     "L2 hit\nrate [%]": lambda score: pct(score.l2_hit_rate),
+    "without\ncode [%]": lambda score: pct(score.data_l2_hit_rate),
     "Infinity\nCache hit\nrate [%]": lambda score: pct(score.mall_hit_rate),
     "HBM\n[GB]": lambda score: f"{score.hbm_bytes / 1e9:.3f}",
     "time\n[µs]": lambda score: f"{score.time_us:.1f}",
@@ -224,8 +225,10 @@ def print_verdict(candidate: Swizzle, grid: Grid, num_xcds: int, verdict: Verdic
 
 def scored_on(scorer: Scorer) -> dict[str, Any]:
     """What every JSON document of scores begins with: the kernel, its class, the GPU and the replay."""
+    from swizzle_sim.pricing.access_patterns import emulated
     from swizzle_sim.search.ranking import default_objectives
 
+    formats = emulated(scorer.kernel, scorer.gpu)
     return {
         "kernel": scorer.kernel.name,
         "gpu": scorer.gpu.name,
@@ -236,6 +239,7 @@ def scored_on(scorer: Scorer) -> dict[str, Any]:
         "decides": default_objectives(scorer.gpu.name, scorer.replay, scorer.work_class)[0].name,
         "seed": scorer.seed,
         "jitter_ns": scorer.jitter_ns,
+        **({"emulated": formats} if formats else {}),
     }
 
 

@@ -18,7 +18,7 @@ from swizzle_sim.cli import output
 from swizzle_sim.cli.arguments import Launch, OfOne, ReplayOptions
 from swizzle_sim.cli.output import line, table
 from swizzle_sim.language import Swizzle, Verdict
-from swizzle_sim.pricing.access_patterns import pitch_note, uncoalesced
+from swizzle_sim.pricing.access_patterns import emulated, emulated_note, pitch_note, uncoalesced
 from swizzle_sim.pricing.fitted import fitted_constants
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer, Spread, spread
@@ -245,6 +245,8 @@ class InFull:
         names = _fitted(self.scorer)
         listed = f": {', '.join(names)} (rows: docs/gpus.md)" if names else ""
         line(f"{len(names)} constant{'' if len(names) == 1 else 's'} fitted to measured rows{listed}")
+        if note := emulated_note(emulated(self.scorer.kernel, self.scorer.gpu), self.scorer.gpu):
+            line(note)
         pitches = self.scorer.trace.power_of_two_pitches
         if pitches and (note := pitch_note(pitches, self.scorer.gpu)):
             line(note)

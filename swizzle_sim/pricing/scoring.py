@@ -163,6 +163,7 @@ class Scorer(Replayer[Kernel]):
             bound_l2_hit_rate=self.bound.l2_hit_rate,
             per_xcd_l2_hit_rate=traffic.per_xcd_l2_hit_rate,
             l1_hit_rate=traffic.l1_hit_rate,
+            data_l2_hit_rate=traffic.data_l2_hit_rate,
             launch=traffic.launch,
             steady=traffic.steady,
             balance=balance_of(traffic, time),

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from swizzle_benchmarks.validation import bundles, held_out, suite_path
+from swizzle_benchmarks.validation import bundles, held_out, registered, suite_path
 from swizzle_sim.language.families import families_table
 from swizzle_sim.report import write_report
 from swizzle_sim.search.history import History
@@ -46,7 +46,7 @@ def pages() -> dict[str, str]:
         EXCHANGE: fill(EXCHANGE, "exchange", exchange()),
         "docs/believe.md": fill("docs/believe.md", "measured", measured_table()),
         PREDICTED: predicted(),
-        "README.md": fill("README.md", "run", run_words()),
+        "README.md": fill("README.md", "registered", registered.readme_words(), fill("README.md", "run", run_words())),
     }
 
 
