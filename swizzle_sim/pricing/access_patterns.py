@@ -98,7 +98,7 @@ def emulated_note(formats: Mapping[str, str], gpu: Gpu) -> str:
         return ""
     return (
         f"{', '.join(formats)}: OCP formats of 8 bits, which {gpu.arch} does not multiply. The compiler emulates "
-        f"them, so registers, loads and hit rates are not those of {' and '.join(sorted(set(formats.values())))}, its own"
+        f"them, so registers, loads and hit rates are not those of its own, {' and '.join(sorted(set(formats.values())))}"
     )
 
 

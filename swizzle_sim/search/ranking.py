@@ -54,7 +54,7 @@ class Evidence:
     )
     pairs: int = 0  # pairs of orders of one workload that were measured over 3 % (rates: one point) apart
     # of these, how many the timed replay puts the right way round; of times as the tool ranks them, ties by reads
-    right: int = 0
+    right: float = 0  # ties are half
     # predicted gap up to which its sign was no better than a coin's; relative, of a rate 0 to 1
     tells_apart: float = 0.0
     source: str = ""  # of the measurements; empty where there are none

@@ -23,8 +23,7 @@ from xcd_model import Gpu, energy, gpu
 from xcd_model.replay.traffic import READ_MISSES, READ_REQUESTS
 
 from ..predict import overridden, read_sets
-from ..ranked_pairs import measured_speedups
-from ..rows import paper_rows
+from ..rows import measured_speedups, paper_rows
 from ..variants import _placed
 from ..workloads.from_row import workload
 from ..workloads.workload import Workload

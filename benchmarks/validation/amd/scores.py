@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..ranked_pairs import measured_speedups
+from ..rows import measured_speedups
 from . import replays, tables
 
 Line = Mapping[str, str]
