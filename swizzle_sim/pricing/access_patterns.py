@@ -96,9 +96,10 @@ def emulated_note(formats: Mapping[str, str], gpu: Gpu) -> str:
     """Sentence on `emulated` formats; empty where there are none."""
     if not formats:
         return ""
+    own = " and ".join(sorted(set(formats.values())))
     return (
         f"{', '.join(formats)}: OCP formats of 8 bits, which {gpu.arch} does not multiply. The compiler emulates "
-        f"them, so registers, loads and hit rates are not those of its own, {' and '.join(sorted(set(formats.values())))}"
+        f"them, so registers, loads and hit rates are not those of its own, {own}"
     )
 
 

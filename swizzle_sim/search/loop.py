@@ -24,7 +24,7 @@ from swizzle_sim.search.candidates import Candidate
 from swizzle_sim.search.history import Attempt, History, as_stored, storable
 from swizzle_sim.search.jobs import PointStore
 from swizzle_sim.search.judge import FULL_REPLAY, Judge, Look, as_candidate
-from swizzle_sim.search.ranking import Objective, Ranking, chosen_objectives, default_objectives, pareto_front
+from swizzle_sim.search.ranking import Objective, Ranking, chosen_objectives, default_objectives
 from xcd_model.cache.replacement import POLICY
 from xcd_model.errors import RunError
 
@@ -112,9 +112,8 @@ class Run:
 
     @property
     def front(self) -> list[Attempt]:
-        """The Pareto front of two objectives, rising by the first; of one objective the attempt of least cost."""
-        scored = [one for one in self.attempts if one.score is not None]
-        return [scored[i] for i in pareto_front([self.ranking.cost(one) for one in scored])]
+        """The Pareto front of two objectives, rising by the first; of one objective the best attempt."""
+        return self.ranking.front(self.attempts)
 
     @property
     def counts(self) -> dict[str, int]:

@@ -309,7 +309,7 @@ class Ranking:
 
     def _breaks_tie(self, one: Attempt, least: Sequence[float]) -> tuple[Any, ...]:
         steps = [steps_more(*three) for three in zip(_moved(_score(one)), least, STEPS, strict=True)]
-        return (*steps, one.number != 0, len(one.source), self.cost(one), one.number)
+        return (*steps, one.number != 0, len(one.source), self.cost(one), _score(one).l2_misses, one.number)
 
     def slower(self, attempts: Sequence[Attempt]) -> list[Attempt]:
         """Attempts ranked above the launch order although they are predicted slower."""
