@@ -164,12 +164,12 @@ SCORE_COLUMNS = tuple(SCORE)
 
 
 def score_columns(gpu: str, replay: str, work_class: str = "") -> tuple[str, ...]:
-    """Heads of `score_cells`, which say of a time where it does not rank orders."""
+    """Heads of `score_cells`, which say of a time where it does not decide."""
     from swizzle_sim.search.ranking import times_rank
 
     if times_rank(gpu, replay, work_class):
         return SCORE_COLUMNS
-    doubt = {"time\n[µs]": "time [µs],\nranks no\norders", "speedup": "speedup,\nranks no\norders"}
+    doubt = {"time\n[µs]": "time [µs],\ndoes not\ndecide", "speedup": "speedup,\ndoes not\ndecide"}
     return tuple(doubt.get(column, column) for column in SCORE_COLUMNS)
 
 

@@ -120,7 +120,7 @@ def _figures(scorer: Scorer, ranking: Ranking, baseline: Score, score: Score) ->
         was, now = ranking.main.of(baseline), ranking.main.of(score)
         parts.insert(0, f"{ranking.main.spoken} {was:.3g} to {now:.3g} {ranking.main.unit}")
     if scorer.replay == "timed" and not times_rank(scorer.gpu.name, scorer.replay, scorer.work_class):
-        parts.append("times do not rank orders here")
+        parts.append("time does not decide here")
     if score.price is not None and score.price.loses_occupancy:
         old, new = score.price.before, score.price.launched
         lost = f"registers {old.registers} to {new.registers}, workgroups a {new.place}"

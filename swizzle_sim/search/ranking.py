@@ -91,7 +91,7 @@ def times_note(gpu: str, replay: str, work_class: str = "") -> str:
     main, time = default_objectives(gpu, replay, work_class)[0], evidence_of(gpu, "time", work_class)
     said = f"{main.spoken[0].upper()}{main.spoken[1:]} decides"
     if work_class and not times_rank(gpu, replay, work_class):
-        said += f" here ({WORK_CLASSES[work_class]}), of orders that end about as evenly as the most even"
+        said += f" for {WORK_CLASSES[work_class]}, of orders that end about as evenly as the most even"
     if main is not TIME and time.work_class:
         return f"{said}: {evidence_of(gpu, main.name, work_class).sentence()}, {time.right} by predicted time."
     if main is not TIME:
@@ -203,10 +203,10 @@ def read_objectives(text: str) -> tuple[Objective, ...]:
 def default_objectives(gpu: str, replay: str, work_class: str = "") -> tuple[Objective, ...]:
     """Figure that decides for a class of kernels: of time and L2 hit rate what ranked its measured orders better.
 
-    Where no orders of the class were measured it is time if that ranked the GPU's, else the L2 hit rate.
+    Hits, if both did equally. Where no order of the class was measured it is time if that ranked the GPU's, else hits.
     """
     time, hits = (evidence_of(gpu, one.name, work_class) for one in (TIME, HIT_RATE))
-    ranks = time.right >= hits.right if time.work_class and hits.work_class else time.ranks
+    ranks = time.right > hits.right if time.work_class and hits.work_class else time.ranks
     return (TIME,) if replay == "timed" and ranks else (HIT_RATE,)
 
 

@@ -231,7 +231,7 @@ def test_a_time_that_ranks_is_used(nvidia):
     ties = [replace(attempt(n, 80.1, source="a longer text"), name=name) for n, name in enumerate("bcd", 2)]
     found = advise(nvidia, BY_TIME, attempt(1, 80.0, 0.6), *ties, run="runs/x")
     assert found.verdict == "use" and found.line.startswith("use a1: predicted 20.0 % faster (100.0 to 80.0 µs)")
-    assert "tied with b, c and 1 more" in found.why and "do not rank" not in found.why
+    assert "tied with b, c and 1 more" in found.why and "does not decide" not in found.why
     assert [shlex.split(one)[1] for one in found.next] == ["score", "rewrite", "bundle"]
     assert "--seeds 5" in found.next[0] and all("runs/x" in one for one in found.next)
 
@@ -240,7 +240,7 @@ def test_a_time_that_does_not_rank_is_to_be_measured(amd):
     found = advise(amd, HITS, attempt(1, 80.0, 0.6))
     assert found.verdict == "try" and found.what == "try a1, and measure"
     assert found.why.startswith("L2 hit rate 50.0 to 60.0 %; predicted 20.0 % faster")
-    assert "times do not rank orders here" in found.why
+    assert "time does not decide here" in found.why
     slower = advise(amd, HITS, attempt(1, 125.0, 0.6))
     assert slower.verdict == "try" and "predicted 25.0 % slower (100.0 to 125.0 µs)" in slower.why
 

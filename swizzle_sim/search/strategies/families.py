@@ -33,7 +33,7 @@ def optimize(
     scorer: Scorer | None = None,
     **options: Any,
 ) -> Run:
-    """Try candidates on a kernel and rank them by time, or by L2 hit rate where times do not rank orders of the GPU.
+    """Try candidates on a kernel and rank them by time, or by L2 hit rate where that decides for its class on the GPU.
 
     Parameters
     ----------
