@@ -403,7 +403,7 @@ def _print_table(orders: Sequence[Swizzle], found: Sequence[OnGpu]) -> None:
         columns, scored = _columns(on, several)
         heads += columns
         cells = [[*row, *more] for row, more in zip(cells, scored, strict=True)]
-    table(title, heads, cells, note=_note(found))
+    table(title, heads, [cells[k] for k in _as_ranked(found[0])], note=_note(found))
     for on in found:
         for one, verdict, attempt in zip(orders, on.verdicts, on.attempts, strict=True):
             if not verdict.bijective:
@@ -411,6 +411,12 @@ def _print_table(orders: Sequence[Swizzle], found: Sequence[OnGpu]) -> None:
                 output.print_verdict(one, on.scorer.kernel.grid, gpu.xcds, verdict, f", {gpu.name}")
             elif attempt.score and attempt.score.price and attempt.score.price.loses_occupancy:
                 line(f"{one.name} on {on.scorer.gpu.name}: {attempt.score.price} (workgroups lost)")
+
+
+def _as_ranked(on: OnGpu) -> list[int]:
+    """Places of the orders in a table: the launch order, the others as `optimize` ranks them, and what has no score."""
+    ranked = [one.number for one in _ranking(on.scorer).order(on.attempts) if one.number]
+    return [0, *ranked, *(one.number for one in on.attempts if one.score is None)]
 
 
 def _columns(on: OnGpu, several: bool) -> tuple[list[str], list[list[str]]]:
