@@ -22,7 +22,7 @@ def prose(text):
     fenced = False
     for line in text.splitlines():
         fenced ^= line.lstrip().startswith(("```", "~~~"))
-        if not fenced and not line.startswith(("    ", "|", "- Time")):
+        if not fenced and not line.startswith(("    ", "|", "- mi3", "- h")):
             yield line
 
 

@@ -97,12 +97,14 @@ def _choice(
     if loses_occupancy(score):
         return "loses-occupancy", f"do not use {best.name} as emitted", figures
     measure = f"try {best.name}, and measure"
-    if ranking.main.name != "time" and uneven_of(baseline) > UNEVEN * uneven_of(score):
+    if ranking.is_behind(baseline, uneven_of(score)):
         ends = f"its CUs end at {uneven_of(score):.2f} times the ideal, in launch order at {uneven_of(baseline):.2f}"
         return "try", measure, f"{ends}; {figures}"
+    ranks = times_rank(scorer.gpu.name, scorer.replay, scorer.work_class)
     if ranking.main.gain(score, baseline) <= ranking.tolerance:
-        return "try", measure, _breaks_a_tie(scorer.gpu.name, ranking, baseline, score)
-    ranks, slower = times_rank(scorer.gpu.name, scorer.replay, scorer.work_class), score.speedup < 1 - SLOWER
+        why = _breaks_a_tie(scorer.gpu.name, ranking, baseline, score, ranks)
+        return ("try", measure, why) if why else _kept(scorer, ranking, attempts, [best.name, *tied])
+    slower = score.speedup < 1 - SLOWER
     if slower and (ranks or ranking.main.name == "time" or _bound_by(score) == "hbm"):
         return "slower", f"keep the launch order: {best.name} is better in {ranking.main.spoken} alone", figures
     return ("use", f"use {best.name}", figures) if ranks else ("try", measure, figures)
@@ -145,8 +147,8 @@ def _kept(scorer: Scorer, ranking: Ranking, attempts: Sequence[Attempt], tied: S
     return "keep", "keep the launch order", why
 
 
-def _breaks_a_tie(gpu: str, ranking: Ranking, baseline: Score, score: Score) -> str:
-    """Why an order is tried whose figure the model does not tell from the launch order's."""
+def _breaks_a_tie(gpu: str, ranking: Ranking, baseline: Score, score: Score, ranks: bool) -> str:
+    """Why an order is tried whose figure ties with the launch order's; empty for a time that does not decide."""
     known, tie = evidence_of(gpu, LESS_MOVED), f"in {ranking.main.spoken} that is not told apart"
     if score.hbm_bytes * APART <= baseline.hbm_bytes:
         less, launched = gigabytes(score.hbm_bytes), gigabytes(baseline.hbm_bytes)
@@ -155,7 +157,7 @@ def _breaks_a_tie(gpu: str, ranking: Ranking, baseline: Score, score: Score) -> 
         return f"{moved}, {tie}" + (f"{faster} on {gpu}" if known.pairs else "")
     if score.l2_misses * APART <= baseline.l2_misses:
         return f"it misses the L2 {score.l2_misses:,} times, the launch order {baseline.l2_misses:,}, {tie}"
-    return f"it is predicted {100 * (score.speedup - 1):.1f} % faster, {tie}"
+    return f"it is predicted {100 * (score.speedup - 1):.1f} % faster, {tie}" if ranks else ""
 
 
 def spills(attempts: Sequence[Attempt]) -> bool:
