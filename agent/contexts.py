@@ -23,6 +23,7 @@ from swizzle_sim.pricing.sharing import middle_of, sharing, sharing_words
 from swizzle_sim.workload.kernels import Kernel
 from swizzle_sim.workload.launch import Array
 from xcd_model import Gpu, gpu, gpu_names
+from xcd_model.dispatch import run_of
 from xcd_model.errors import ModelError, SwizzleSimError
 from xcd_model.files import read_text
 from xcd_model.replay.traffic import COLUMNS
@@ -75,15 +76,26 @@ def describe(scorer: Scorer) -> str:
 
 
 def _of_many(g: Gpu, persistent: bool) -> list[str]:
-    """XCDs with an L2 each; of a persistent kernel the hardware starts the programs and knows no tiles."""
-    runs, one = ("programs", "program") if persistent else ("workgroups", "workgroup id")
+    """XCDs with an L2 each."""
     return [
         f"{g.title} ({g.arch}), {g.partition}: {g.xcds} accelerator complex dies (XCDs), {g.cus_per_xcd} CUs each.",
         f"L2: one for each XCD, private to it, {_l2_text(g.l2)} A line that two XCDs read is fetched and stored twice.",
-        f"Schedule: the hardware hands out {runs} one at a time, round robin: {one} w runs on XCD "
-        f"{'w' if not g.dispatch_offset else f'(w + {g.dispatch_offset})'} % {g.xcds}, so neighbouring ids are on "
-        "different XCDs. Within an XCD, ids are served in order, each to the first CU with room.",
+        f"Schedule: {_dealt(g, persistent)} Within an XCD, ids are served in order, each to the first CU with room.",
     ]
+
+
+def _dealt(g: Gpu, persistent: bool) -> str:
+    """The dispatch policy in words; of a persistent kernel the hardware starts the programs and knows no tiles."""
+    runs, one = ("programs", "program") if persistent else ("workgroups", "workgroup id")
+    if g.dispatch == "one_after_another":
+        return f"the hardware deals out the ids in {g.xcds} equal runs, one for each XCD."
+    if g.dispatch == "chunked":
+        return f"the hardware deals out chunks of {run_of(g, 0)} ids to the XCDs in turn."
+    at = f"(w + {g.dispatch_offset})" if g.dispatch_offset else "w"
+    return (
+        f"the hardware hands out {runs} one at a time, round robin: {one} w runs on XCD {at} % {g.xcds}, so "
+        "neighbouring ids are on different XCDs."
+    )
 
 
 def _of_one(g: Gpu, unit: str) -> list[str]:

@@ -87,7 +87,7 @@ def propose(kernel: Kernel, gpu: Gpu, folder: str | Path, settings: Settings, **
     take_keys()
     how = LoopConfig(**options)
     scorer = MemoScorer(kernel, gpu, replay=how.replay, seed=settings.seed, jitter_ns=how.jitter_ns)
-    objectives = how.objectives_on(gpu)
+    objectives = how.objectives_on(scorer)
     about = {
         **about_run(scorer, how.command, objectives),
         "proposer": settings.prompts(),

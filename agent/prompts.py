@@ -110,7 +110,7 @@ class Briefing:
         """Objective, best so far, and everything of the launch order."""
         objective = self.ranking.sentence()
         if self.with_hardware and self.ranking.main == TIME:
-            objective += " " + times_note(self.scorer.gpu.name, self.scorer.replay)
+            objective += " " + times_note(self.scorer.gpu.name, self.scorer.replay, self.scorer.work_class)
         report = {"objective": objective, "best": self._best(attempts, best), **self.access}
         figures = {key: value for key, value in self.report(attempts[0]).items() if key != "speedup"}
         report["launch_order"] = {"place": place, **figures}

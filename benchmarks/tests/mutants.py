@@ -63,7 +63,7 @@ class Target:
 TARGETS = {
     "dispatch": Target(
         {
-            "xcd_model.dispatch": "xcd_of first_ids slots_of slots_in_step _claim _next_pid _next_work "
+            "xcd_model.dispatch": "run_of xcd_of first_ids _after slots_of slots_in_step _claim _next_pid _next_work "
             "_next_instruction",
             "xcd_model.replay.plan": "check_order",
         },

@@ -25,13 +25,14 @@ from swizzle_sim.cli.arguments import (
     option,
     run_folders,
 )
-from swizzle_sim.cli.output import line, pct, print_json, sizes_text, table_of
+from swizzle_sim.cli.output import line, pct, print_json, sizes_text, table, table_of
 from swizzle_sim.search.history import runs_in
 from xcd_model.errors import CompileError, HardwareError, RunError
 
 if TYPE_CHECKING:
     from swizzle_sim.hardware.agreement import Agreement
     from swizzle_sim.hardware.measurement import Measurement
+    from swizzle_sim.hardware.registered import Registered
 
 Top = Annotated[int, option("--top", min=1, max=100, help="How many of the best candidates.")]
 Check = Annotated[bool, option("--check/--no-check", help="Interpret and compile each rewritten kernel first.")]
@@ -125,7 +126,7 @@ def _of_kernel(name: str, given: Candidates, folder: Path, seed: int, **how: Any
 
 
 def import_(
-    result: Annotated[Path, argument("RESULT", "result.json of confirm.py, or a profiler's own file to look into.")],
+    result: Annotated[Path, argument("RESULT", "result.json of confirm.py, or a folder of registered predictions.")],
     run: Annotated[
         Path | None, option("--run", help="Run (or bundle) it belongs to; by default the one it names.")
     ] = None,
@@ -134,15 +135,34 @@ def import_(
     """Import a result: checked against its bundle, stored with the run, compared with the predictions."""
     from swizzle_sim.hardware.agreement import agreement as compare
     from swizzle_sim.hardware.node.manifest import MANIFEST
+    from swizzle_sim.hardware.registered import PREDICTED, scored
     from swizzle_sim.hardware.results import check_result, keep_result, manifest_for, read_result
     from swizzle_sim.hardware.runs import predictor
 
+    if (result / PREDICTED).is_file():
+        _show_registered(scored(result), json)
+        return
     found = read_result(result)
     where = run or _home_of(result, found)
     manifest = manifest_for(found, where)
     check_result(found, manifest)
     stored = None if (where / MANIFEST).is_file() else keep_result(where, found)
     _show([compare(manifest, found, predictor(where, manifest))], json, [str(stored)] if stored else [])
+
+
+def _show_registered(found: Registered, json: bool) -> None:
+    """Print how many of the registered predictions in a folder came true."""
+    if json:
+        print_json({**asdict(found), "figures": found.rows()})
+        return
+    rows = [
+        [row["figure"], str(row["measured"]), str(row["true"]), f"{100 * row['within']:.0f}", _fixed(error, 100.0)]
+        for row in found.rows()
+        for error in (row["median_error"],)
+    ]
+    title = f"{found.name}: {len(found.outcomes)} of {found.predictions} registered predictions {found.kind}"
+    columns = ("figure", "measured", "true", "within [points, %]", "median error [points, %]")
+    table(title, columns, rows, left=1, note="simulated before anybody ran them; " + found.kind)
 
 
 def _fixed(value: float | None, scale: float = 1.0, digits: int = 1) -> str:

@@ -108,7 +108,7 @@ class Judge:
     ):
         self.bench = bench if isinstance(bench, Bench) else Bench(bench)
         self.scorer = scorer = self.bench.main
-        self.objectives = tuple(objectives) or default_objectives(scorer.gpu.name, scorer.replay)
+        self.objectives = tuple(objectives) or default_objectives(scorer.gpu.name, scorer.replay, scorer.work_class)
         self.prunes, self._score = prunes, score_alone if alone else score_on
         quick = lockstep_like(scorer) if far_worse and self.objectives[0].name == "l2_hit_rate" else scorer
         self._quick = None if quick is scorer else quick

@@ -23,7 +23,7 @@ HEED_CTRL_C = (
 SCORE_KEYS = {
     *("l2_hit_rate", "mall_hit_rate", "l2_requests", "l2_hits", "l2_misses", "hbm_read_bytes", "hbm_write_bytes"),
     *("time_us", "speedup", "limiter", "bound_l2_hit_rate", "per_xcd_l2_hit_rate"),
-    *("energy_j", "energy_low_j", "energy_high_j", "l1_hit_rate", "launch", "steady", "busy_us"),
+    *("energy_j", "energy_low_j", "energy_high_j", "l1_hit_rate", "data_l2_hit_rate", "launch", "steady", "busy_us"),
     *("price", "balance"),
 }
 

@@ -35,7 +35,7 @@ def optimize(
     scorer: Scorer | None = None,
     **options: Any,
 ) -> Run:
-    """Try candidates on a kernel and rank them by time, or by L2 hit rate where times do not rank orders of the GPU.
+    """Try candidates on a kernel and rank them by time, or by L2 hit rate where that decides for its class on the GPU.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def optimize(
         options |= {"replay": scorer.replay, "seed": scorer.seed, "jitter_ns": scorer.jitter_ns}
     how = RunConfig(**options)
     scorer = scorer or Scorer(kernel, gpu, **how.of_scorer)
-    objectives = how.objectives_on(gpu)
+    objectives = how.objectives_on(scorer)
     about = about_run(scorer, how.command, objectives)
     if candidates is None and not how.resume and (most := most_candidates(scorer, objectives, how.max_minutes)):
         about["most_candidates"] = most

@@ -78,7 +78,7 @@ def search(kernels: Sequence[Kernel], gpu: Gpu, folder: str | Path, plan: Search
     """
     how = RunConfig(**options)
     bench = Bench(*(Scorer(kernel, gpu, **how.of_scorer) for kernel in kernels))
-    plan = replace(plan, objectives=plan.objectives or how.objectives_on(gpu))
+    plan = replace(plan, objectives=plan.objectives or how.objectives_on(bench.main))
     settings = {**plan.as_dict(), "sizes": [dict(kernel.problem) for kernel in kernels[1:]]}
     about = {**about_run(bench.main, how.command, plan.objectives), "search": settings}
     judge = Judge(bench, plan.objectives, prunes=True)
