@@ -147,7 +147,7 @@ class Gpu:
     xcds, cus_per_xcd : int
     clock_mhz, sustained_clock_mhz : float
         Peak engine clock, at which caches are taken to run, and the clock under a heavy matrix kernel at the power
-        cap, at which arithmetic is; where ``energy.power_w`` states the cap, the clock without it [MHz].
+        cap, at which arithmetic is; where ``energy.power_w`` was measured, the clock without a cap [MHz].
     peak_clock_mhz : float, optional
         At which ``peak_tflops`` are; ``clock_mhz`` where not given [MHz].
     compute_spread : float

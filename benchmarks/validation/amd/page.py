@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from ..statistics import LAUNCHED
 from . import scores
 from .scores import COSTS, HABITS, Cost, Estimate, Row
 
 PAGE = Path(__file__).resolve().parents[2] / "evidence" / "pages" / "amd-hardware.md"
+FIDELITY = PAGE.with_name("fidelity.csv")
+WITHIN = 3.0  # points
+WITHIN_WORDS = """\
+Of rows that order a won and rows of the same file that b won:
+the chance that a figure's gain of a over b is higher in the former. A habit has 0.5.
+
+"""
 HEAD = """\
 # What AMD hardware measured, and what the model's figures rank
 
@@ -34,31 +43,34 @@ def percent(one: Estimate) -> str:
 
 
 def tuned_section(lines: Lines) -> str:
-    """Tuned GEMMs: place of the winner among the orders that win in its file."""
+    """Tuned GEMMs: where the winner is among the orders that win in its file."""
     every = scores.tuned_rows(lines)
     sets: dict[str, list[Row]] = {
         "all": every,
-        "choosing": [row for row in every if row.one.gemm.chooses],
-        "judging": [row for row in every if not row.one.gemm.chooses],
+        "choosing half": [row for row in every if row.one.gemm.chooses],
+        "judging half": [row for row in every if not row.one.gemm.chooses],
         "fp8, int8": [row for row in every if row.one.gemm.kind == "fp8"],
         "bf16, fp16, mixed": [row for row in every if row.one.gemm.kind != "fp8"],
         "608 tiles and more": [row for row in every if np.prod(row.one.gemm.tiles) >= 608],
     }
-    found = []
+    auc, first = [], []
     for name, rows in sets.items():
-        for figure, cost in COSTS.items():
-            cells = [percent(scores.top_1(rows, scores.least(cost))), str(scores.within(rows, cost))]
-            cells.append(f"{scores.place_of_winner(rows, cost).value:.2f}")
-            found.append([f"{name} ({len(rows)})", figure, *cells])
-        for figure in HABITS:
-            found.append([f"{name} ({len(rows)})", figure, percent(scores.top_1(rows, HABITS[figure])), "0.50", ""])
+        of = f"{name} ({len(rows)})"
+        places = "; ".join(f"{scores.place_of_winner(rows, cost).value:.2f}" for cost in COSTS.values())
+        auc.append([of, *(str(scores.within(rows, cost)) for cost in COSTS.values()), places])
+        figures = [percent(scores.top_1(rows, scores.least(cost))) for cost in COSTS.values()]
+        first.append([of, *figures, *(percent(scores.top_1(rows, habit)) for habit in HABITS.values())])
     title = "## Compute bound with reuse: GEMMs that hipBLASLt's tuner ordered (MI300X)\n\n"
-    words = (
-        f"{len(every)} rows of {len({row.one.gemm.size for row in every})} sizes, "
-        f"{np.mean([len(row.lines) for row in every]):.1f} different orders each. Top-1 in percent; *within* is an AUC "
-        "between rows of one file, where a habit has 0.5; place of the winner from 0, the first, to 1.\n\n"
+    sizes, orders = len({row.one.gemm.size for row in every}), np.mean([len(row.lines) for row in every])
+    words = f"{len(every)} rows of {sizes} sizes, {orders:.1f} different orders each. {WITHIN_WORDS}"
+    last = "\nRows whose winner comes first [%].\n\n"
+    return (
+        title
+        + words
+        + table(["rows", *COSTS, "place of the winner, 0 to 1"], auc)
+        + last
+        + table(["rows", *COSTS, *HABITS], first)
     )
-    return title + words + table(["rows", "figure or habit", "top-1 [%]", "within", "place"], found)
 
 
 def other_sections(lines: Lines) -> str:
@@ -108,9 +120,30 @@ def counted_section(lines: Lines) -> str:
     return text + "; ".join(each) + ".\n"
 
 
+def gate_section() -> str:
+    """Counted hit rates of the paper's ten kernels within `WITHIN` points: launch orders, and permutations."""
+    counted: dict[str, list[float]] = {}
+    with FIDELITY.open(encoding="utf-8", newline="") as file:
+        for line in csv.DictReader(file):
+            of_paper = line["id"].startswith("paper/") and line["quantity"] == "l2_hit_pct"
+            if of_paper and line["variant"] == "timed" and line["bijective"] == "True" and line["predicted"]:
+                launched = line["id"].split(":")[1] in LAUNCHED
+                name = line["id"].split("/")[1].split("@")[0] + (", launch order" if launched else "")
+                counted.setdefault(name, []).append(float(line["predicted"]) - float(line["measured"]))
+    rows = [
+        [name, f"{sum(abs(one) <= WITHIN for one in gaps)} of {len(gaps)}", f"{max(gaps, key=abs):+.1f}"]
+        for name, gaps in sorted(counted.items())
+    ]
+    gaps = [one for each in counted.values() for one in each]
+    rows.append(["all", f"{sum(abs(one) <= WITHIN for one in gaps)} of {len(gaps)}", f"{max(gaps, key=abs):+.1f}"])
+    return f"\n## The paper's ten: counted hit rates within {WITHIN:g} points\n\n" + table(
+        ["kernel", "within", "furthest [points]"], rows
+    )
+
+
 def page(lines: Lines) -> str:
     """Whole page."""
-    return HEAD + tuned_section(lines) + other_sections(lines) + counted_section(lines)
+    return HEAD + tuned_section(lines) + other_sections(lines) + counted_section(lines) + gate_section()
 
 
 def main() -> None:

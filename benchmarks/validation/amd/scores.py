@@ -27,7 +27,7 @@ from . import replays, tables
 Line = Mapping[str, str]
 Key = tuple[str, str, str]
 Cost = Callable[[Line], float]
-DRAWS, SEED, LOW, HIGH = 400, 0, 2.5, 97.5
+DRAWS, SEED, LOW, HIGH = 100, 0, 2.5, 97.5
 TIE = 5e-4  # relative gap up to which two costs tie; of hit rates as points over 100
 PAPER_NOISE = 0.03
 

@@ -18,7 +18,7 @@ from .maps import Tensile
 DATA = Path(__file__).parents[1] / "data" / "amd"
 FEWEST_WANTED = 152  # tiles of a GEMM whose tuner chose an XCD remap or none
 FEWEST_TILES = 304  # a workgroup a CU; below it most orders of a launch are one
-MOST_LOADS = 300_000  # of a GEMM that is replayed: those of more, one in five, take as long as all the others together
+MOST_LOADS = 1_000_000  # of a GEMM that is replayed: those of more, one in ten, take as long as all the others together
 SHARE = 0.02  # of its file's rows that an order must win to be a candidate there
 BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "fp8": 1, "fp8bf8": 1, "int8": 1, "int32": 4}
 
