@@ -9,12 +9,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .bottleneck import bottleneck_report
     from .loop import propose, repeat_run
-    from .rewards import reward
     from .settings import Inputs, Settings
     from .study import Study, run_study
     from .transcript import Exchange, Transcript
     from .tune import tune_prompt
+    from .verifiable import reward, rewards
 
 _HOME = {
     "Exchange": "transcript",
@@ -22,9 +23,11 @@ _HOME = {
     "Settings": "settings",
     "Study": "study",
     "Transcript": "transcript",
+    "bottleneck_report": "bottleneck",
     "propose": "loop",
     "repeat_run": "loop",
-    "reward": "rewards",
+    "reward": "verifiable",
+    "rewards": "verifiable",
     "run_study": "study",
     "tune_prompt": "tune",
 }
@@ -35,9 +38,11 @@ __all__ = [
     "Settings",
     "Study",
     "Transcript",
+    "bottleneck_report",
     "propose",
     "repeat_run",
     "reward",
+    "rewards",
     "run_study",
     "tune_prompt",
 ]

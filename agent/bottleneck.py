@@ -5,39 +5,84 @@
                          + drift: what the timed replay adds, whose workgroups are not in step
 
 Each share is of all misses that the scored replay counted, so the rows of a table add up to it; what is negative says
-that the estimate is too high.
+that the estimate is too high. Where conflicts and drift cancel, their sum is one kind. Times are told where they rank
+orders of the GPU, and else how busy each resource is.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-from swizzle_sim.language.grid import Grid
+from swizzle_sim.language import Swizzle
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.advice import limit_of
-from swizzle_sim.search.bench import lockstep_like
-from swizzle_sim.search.judge import left_of
-from xcd_model import Traffic
+from swizzle_sim.search.bench import MemoScorer, lockstep_like, score_on
+from swizzle_sim.search.judge import Judge, left_of
+from swizzle_sim.search.ranking import TIME
+from swizzle_sim.workload.kernels import Kernel
+from xcd_model import Gpu, Traffic
+from xcd_model import gpu as load_gpu
 from xcd_model.replay import traffic as columns
 
 from .reuse import KINDS, Reuse, reuse_of
 
-CONFLICTS, DRIFT = "conflicts", "drift"
+_TIMES = re.compile(r"([\d.,]+) of ([\d.,]+) µs")
+CONFLICTS, DRIFT, EITHER = "conflicts", "drift", "conflicts or drift"
 UNEXPLAINED = {
     CONFLICTS: "unexplained by the above: most likely lines of one set that push each other out, as strides do",
     DRIFT: "timed replay against lockstep: workgroups out of step find a line gone; where negative, they find more",
+    EITHER: "unexplained by the above: lines of one set that push each other out, or workgroups out of step",
+}
+FIGURES = {
+    "points_left": "points of hit rate to the fewest misses of any order, in this order's requests",
+    "makespan_over_ideal": "end of the last CU over the end if the CUs' work were shared evenly",
+    "misses_pct": "of all misses of an order, by tensor and kind",
+    "busy_pct": "of the time in which each resource is busy",
 }
 WORTH_NAMING = 0.5  # percent of all misses, below which neither a tensor nor a kind of miss is named
-EVEN_XCDS = 0.5  # points between XCDs up to which their hit rates are one
+EVEN_XCDS = 5.0  # points between XCDs up to which their hit rates are one
 COPIES = 1.05  # XCDs that touch a line, from which a tensor is named
-IDLE = 5.0  # percent of the CUs' time without work, from which it is told
+TELLING = 1.05  # makespan over ideal from which it is told
 
 
-def bottleneck_of(scorer: Scorer, order: np.ndarray, score: Score, *, hardware: bool = True) -> dict[str, Any]:
-    """Report on one permutation, JSON-ready; all figures are simulated.
+def bottleneck_report(
+    kernel: Kernel, swizzle: Swizzle | str, gpu: Gpu | str, *, replay: str = "timed"
+) -> dict[str, Any]:
+    """Why the misses of an order are misses: the report that a model is shown.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    swizzle : Swizzle or str
+        What `Swizzle.read` takes: a family such as ``"identity"``, or a text of the language.
+    gpu : Gpu or str
+    replay : {"timed", "lockstep"}
+
+    Returns
+    -------
+    report : dict
+        JSON-ready, simulated: hit rate and its distance to the bound, percent of all misses by tensor and kind, XCDs
+        that touch a line, what limits the time, makespan over ideal where the work ends unevenly.
+
+    Raises
+    ------
+    NotBijective
+        If the swizzle is not a permutation of the kernel's grid.
+    """
+    scorer = MemoScorer(kernel, load_gpu(gpu) if isinstance(gpu, str) else gpu, replay=replay)
+    order = scorer.permutation(Swizzle.read(swizzle))
+    return bottleneck_of(scorer, order, score_on(scorer, order), times=Judge(scorer).ranking.main == TIME)
+
+
+def bottleneck_of(
+    scorer: Scorer, order: np.ndarray, score: Score, *, times: bool, hardware: bool = True
+) -> dict[str, Any]:
+    """Report on one permutation, JSON-ready, with ``times`` where they decide; all figures are simulated.
 
     Parameters
     ----------
@@ -47,9 +92,11 @@ def bottleneck_of(scorer: Scorer, order: np.ndarray, score: Score, *, hardware: 
     report: dict[str, Any] = {
         "l2_hit_rate_pct": _pct(score.l2_hit_rate),
         **points_left(scorer, score),
-        "time_us": round(score.time_us, 1),
-        "speedup": round(score.speedup, 3),
     }
+    if hardware and score.balance is not None and score.balance.over_ideal >= TELLING:
+        report["makespan_over_ideal"] = round(score.balance.over_ideal, 2)
+    if times:
+        report |= {"time_us": round(score.time_us, 1), "speedup": round(score.speedup, 3)}
     misses = _misses(traffic)
     everything = max(1.0, sum(misses.values()))
     if not hardware:
@@ -66,16 +113,31 @@ def bottleneck_of(scorer: Scorer, order: np.ndarray, score: Score, *, hardware: 
             if 100 * n / everything >= WORTH_NAMING
         },
         **({"xcds_that_touch_a_line": copies} if copies else {}),
-        "limit": limit_of(scorer, score) if scorer.replay == "timed" else f"most of the time: {score.limiter}",
-        "busy_us": {name: round(us, 1) for name, us in score.busy_us.items()},
+        "limit": _limit(scorer, score, times),
+        "busy_pct": {name: round(100 * us / score.time_us) for name, us in score.busy_us.items()},
     }
     return report | _spread(score)
 
 
-def legend(grid: Grid) -> dict[str, str]:
-    """What the kinds of misses mean that a report on a grid may name."""
-    kinds = {name: text for name, text in KINDS.items() if grid.shape is not None or "along" not in name}
-    return {**kinds, **UNEXPLAINED}
+def _limit(scorer: Scorer, score: Score, times: bool) -> str:
+    """What limits the time, which is told in shares where times rank nothing."""
+    if scorer.replay != "timed":
+        return f"most of the time: {score.limiter}"
+    said = limit_of(scorer, score).partition("; no other order")[0]  # an order may be sought for its hits
+    shares = _TIMES.sub(lambda found: f"{100 * _number(found[1]) / _number(found[2]):.0f} % of the time", said)
+    return said if times else shares
+
+
+def _number(text: str) -> float:
+    return float(text.replace(",", ""))
+
+
+def legend(reports: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """What the words mean that some reports name: kinds of misses, and figures that a reader may not know."""
+    found = list(reports)
+    named = {kind for report in found for of_tensor in report.get("misses_pct", {}).values() for kind in of_tensor}
+    named |= {key for report in found for key in report}
+    return {name: text for name, text in {**KINDS, **UNEXPLAINED, **FIGURES}.items() if name in named}
 
 
 def points_left(scorer: Scorer, score: Score) -> dict[str, float]:
@@ -114,17 +176,19 @@ def _causes(estimate: dict[str, float] | None, lockstep: float, misses: float) -
     """Misses of one tensor by kind; what full associativity and lockstep leave unexplained has names of its own."""
     if estimate is None:  # code is fetched under any order; of a warm launch nothing is estimated
         return {"all kinds": misses}
-    return {**estimate, CONFLICTS: lockstep - sum(estimate.values()), DRIFT: misses - lockstep}
+    conflicts, drift = lockstep - sum(estimate.values()), misses - lockstep
+    return {
+        **estimate,
+        **({EITHER: conflicts + drift} if conflicts * drift < 0 else {CONFLICTS: conflicts, DRIFT: drift}),
+    }
 
 
 def _spread(score: Score) -> dict[str, Any]:
-    """What differs between XCDs: hit rates, and when the work ends."""
+    """Hit rates that differ between XCDs, and that of the Infinity Cache."""
     found: dict[str, Any] = {}
     rates = [_pct(rate) for rate in score.per_xcd_l2_hit_rate if not np.isnan(rate)]
     if rates and max(rates) - min(rates) > EVEN_XCDS:
         found["l2_hit_rate_pct_by_xcd"] = rates
-    if score.balance is not None and (idle := 100 - 100 / score.balance.over_ideal) >= IDLE:
-        found["cus_idle_pct"] = round(idle)
     if not np.isnan(score.mall_hit_rate):
         found["infinity_cache_hit_rate_pct"] = _pct(score.mall_hit_rate)
     return found

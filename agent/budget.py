@@ -1,11 +1,7 @@
-"""`Bandit`: which of several models proposes next, by gain per dollar; `Budget`: when a run has spent its limits.
-
-Source: Auer, Cesa-Bianchi and Fischer, Machine Learning 47, 2002 (UCB1), on reward per dollar scaled to 1.
-"""
+"""`Turns`: which of several models proposes next; `Budget`: when a run has spent its limits."""
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterable
 
@@ -15,21 +11,13 @@ from .endpoint import Failure
 from .settings import Prices, Settings
 from .transcript import Exchange
 
-DOLLARS_PER_MILLION = 1.0  # stands for the price of a model that has none, so that free and unknown models compare
-LEAST_DOLLARS = 1e-6
 
-
-class Bandit:
-    """Chooses among models; the same rewards give the same choices."""
+class Turns:
+    """Several models take turns; one that fails for good, or expects no better order, is dropped."""
 
     def __init__(self, models: tuple[str, ...]):
-        self._worth: dict[str, list[float]] = {model: [] for model in models}
+        self.left = list(models)
         self._out: dict[str, Failure] = {}
-
-    @property
-    def left(self) -> list[str]:
-        """Models that were not dropped."""
-        return [model for model in self._worth if model not in self._out]
 
     @property
     def why(self) -> str:
@@ -44,27 +32,14 @@ class Bandit:
     def drop(self, model: str, why: Failure) -> None:
         """Choose a model no more."""
         self._out[model] = why
+        self.left.remove(model)
 
     def choose(self) -> str:
-        """Model that proposes next."""
+        """Model that proposes next, which goes to the end of the line."""
         if not self.left:
             raise ModelError(f"every model was dropped: {self.why}", code=self.code)
-        for model in self.left:
-            if not self._worth[model]:
-                return model
-        n_chosen = sum(len(self._worth[model]) for model in self.left)
-        most = max(max(self._worth[model]) for model in self.left) or 1.0
-
-        def promise(model: str) -> float:
-            worth = self._worth[model]
-            return sum(worth) / len(worth) / most + math.sqrt(2 * math.log(n_chosen) / len(worth))
-
-        return max(self.left, key=promise)
-
-    def pay(self, model: str, gain: float, dollars: float | None, tokens: int) -> None:
-        """Record the reward of an iteration."""
-        cost = tokens * DOLLARS_PER_MILLION / 1e6 if dollars is None else dollars
-        self._worth[model].append(gain / max(cost, LEAST_DOLLARS))
+        self.left.append(self.left.pop(0))
+        return self.left[-1]
 
 
 class Budget:

@@ -95,10 +95,8 @@ class CachedLM:
 
     def _find(self, text: str) -> Exchange | None:
         found = self.transcript.find(self.position)
-        if found is None and self._recorded is not None:
-            found = self._recorded.find(self.position)
-            if found is not None:
-                self.transcript.add(found)
+        again = self._recorded.find(self.position) if found is None and self._recorded is not None else None
+        found = found or again
         if found is None and self._endpoint_of is None:
             raise RunError(
                 f"{self.position}: the recorded run has no answer to this question, and a repeated run uses no model"
@@ -109,6 +107,8 @@ class CachedLM:
                 f"not the one that was answered (written by {found.version}, this is {_versions()}): this version can "
                 "neither repeat nor resume the run"
             )
+        if again is not None:
+            self.transcript.add(dataclasses.replace(again, request=text))  # which a recording leaves out
         return found
 
     def _ask_once(self, request: Request, text: str) -> Exchange:
@@ -175,7 +175,7 @@ class Client:
 
         def request() -> Any:
             nonlocal wrong
-            lm = self._lm(model, predict, self._settings.seed + self._cached.position.ask)
+            lm = self._lm(model, predict, question.candidate + self._cached.position.ask, inputs)
             try:
                 with self._dspy.context(lm=lm, adapter=adapter, disable_history=True):
                     return predict(**inputs, signature=_asked_again(predict.signature, wrong))
@@ -187,11 +187,12 @@ class Client:
 
         return self._cached.retried(question, request, self._retry)
 
-    def _lm(self, model: str, predict: Any, seed: int) -> Any:
+    def _lm(self, model: str, predict: Any, draw: int, inputs: Mapping[str, Any]) -> Any:
         options: dict[str, Any] = {"temperature": self._settings.temperature, "max_tokens": self._settings.reply_tokens}
         if self._settings.structured:
-            options["response_format"] = _schema(predict.signature)
-        return self._dspy.LM(model, cache=False, num_retries=0, engine=self._cached, seed=seed, **options)
+            options["response_format"] = _schema(predict.signature, len(inputs.get("history", ())))
+        options["seed"] = self._settings.seed + draw
+        return self._dspy.LM(model, cache=False, num_retries=0, engine=self._cached, **options)
 
     def _adapter(self) -> Any:
         if self._settings.structured:
@@ -206,11 +207,13 @@ def candidate_text(field: str) -> str:
     return (fenced[-1] if fenced else text).strip("\n") + "\n"
 
 
-def _schema(signature: Any) -> Any:
-    """Pydantic model of the outputs, for a server that constrains its answers."""
+def _schema(signature: Any, attempts: int) -> Any:
+    """Pydantic model of the outputs, for a server that constrains its answers: a critique of each attempt at most."""
     import pydantic
 
     fields: dict[str, Any] = {name: (field.annotation, ...) for name, field in signature.output_fields.items()}
+    if "critique" in fields:  # without an end small models fill the reply with it
+        fields["critique"] = (fields["critique"][0], pydantic.Field(max_length=attempts))
     return pydantic.create_model("Answer", **fields)
 
 

@@ -1,4 +1,4 @@
-"""The commands ``lab study`` and ``lab tune-prompt``, plugged into `swizzle-sim` through ``swizzle_sim.commands``."""
+"""The commands ``lab study``, ``lab tune-prompt``, ``keep`` and ``mcp``, through ``swizzle_sim.commands``."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from swizzle_sim.cli.proposer_options import (
     Candidates,
     Details,
     Docs,
+    Image,
     Iterations,
     MaxDollars,
     Model,
@@ -25,15 +26,18 @@ from swizzle_sim.cli.proposer_options import (
 if TYPE_CHECKING:
     from swizzle_sim.workload.kernels import Kernel
 
-    from .settings import Settings
+    from .settings import Inputs, Settings
 
 Kernels = Annotated[list[str], typer.Option("--kernel", help="Kernel and sizes, such as 'gemm M=4096 N=4096'.")]
 Train = Annotated[list[str], typer.Option("--train", help="Kernel to train on, with sizes; repeatable.")]
 HeldOut = Annotated[list[str], typer.Option("--held-out", help="Kernel to measure on, with sizes.")]
-Which = Annotated[str, typer.Argument(metavar="contexts|models|progression|sizes")]
-Size = Annotated[list[str] | None, typer.Option("--size", help="sizes: a problem to score on, 'M=2048 N=2048'.")]
+Which = Annotated[str, typer.Argument(metavar="contexts|models|benchmark")]
 Folder = Annotated[Path, typer.Option("--out", "-o", help="Folder of the study.")]
 Replay = Annotated[str, typer.Option("--replay", help="Replay that the counts come from: lockstep or timed.")]
+Rewarded = Annotated[
+    str | None,
+    typer.Option("--reward", metavar="NAME|FILE.py:FUNCTION", help="Reward of your own, of an attempt and its scorer."),
+]
 Calls = Annotated[int, typer.Option("--calls", min=1, help="Candidates that tuning may have judged.")]
 
 
@@ -47,22 +51,22 @@ class StudyModels:
     iterations: Iterations = None
     candidates: Candidates = None
     docs: Docs = None
+    image: Image = False
     temperature: Temperature = None
     max_dollars: MaxDollars = None
     prices: Prices = None
 
-    def settings(self, seed: int) -> Settings | None:
-        """Settings of the runs, whose models have answered; None where no model is named."""
+    def settings(self, seed: int) -> Settings:
+        """Settings of the runs, whose models have answered."""
         from .providers import preflight
         from .settings import Settings
 
-        if not self.model:
-            return None
         typed = {
-            key: getattr(self, key) for key in ("api_base", "iterations", "candidates", "temperature", "max_dollars")
+            key: getattr(self, key)
+            for key in ("api_base", "iterations", "candidates", "image", "temperature", "max_dollars")
         }
         given: dict[str, Any] = {key: value for key, value in typed.items() if value is not None}
-        settings = Settings(models=tuple(self.model), seed=seed, **given)
+        settings = Settings(models=tuple(self.model or ()), seed=seed, **given)
         preflight(settings.models, self.api_base)
         return settings
 
@@ -78,19 +82,20 @@ class StudyRuns:
 
 
 @grouped
-def study(
-    which: Which, kernels: Kernels, models: StudyModels, runs: StudyRuns, sizes: Size = None, json: Json = False
-) -> None:
-    """Compare contexts, models, iterations or sizes over runs of the llm proposer; runs only what is missing."""
-    from swizzle_sim.cli.arguments import parse_sizes
+def study(which: Which, kernels: Kernels, models: StudyModels, runs: StudyRuns, json: Json = False) -> None:
+    """Compare contexts or models over runs of one order an answer, or score a model by a protocol."""
     from swizzle_sim.cli.output import print_json, say
     from xcd_model import gpu as load_gpu
 
     from .contexts import read_docs
     from .settings import Inputs, load_prices
-    from .study import Study, draw_study, run_study
+    from .study import Study, run_study
 
     settings = models.settings(runs.seed)
+    inputs = Inputs(docs=read_docs(models.docs) if models.docs else None, prices=load_prices(models.prices))
+    if which == "benchmark":
+        _benchmark(kernels, settings, inputs, runs, json)
+        return
     device = load_gpu(runs.gpu)
     task = Study(
         which=which,
@@ -98,16 +103,52 @@ def study(
         gpu=device,
         folder=runs.out,
         settings=settings,
-        inputs=Inputs(docs=read_docs(models.docs) if models.docs else None, prices=load_prices(models.prices)),
+        inputs=inputs,
         replay=runs.replay,
-        sizes=tuple(parse_sizes(shlex.split(text)) for text in sizes or ()),
     )
     found = run_study(task, say)
-    picture = draw_study(found, runs.out / f"study-{which}.png")
     if json:
-        print_json({**found, "picture": str(picture)})
+        print_json(found)
     else:
-        _print_study(found, picture)
+        _print_study(found, runs.out / f"study-{which}.json")
+
+
+def _benchmark(kernels: list[str], settings: Settings, inputs: Inputs, runs: StudyRuns, json: bool) -> None:
+    """Score a model by the protocol, on its GPUs; ``--seed`` draws the sizes."""
+    from functools import partial
+
+    from swizzle_sim.cli.arguments import load_fitting
+    from swizzle_sim.cli.output import SIMULATED, print_json, say, table
+    from xcd_model import gpu as load_gpu
+
+    from .benchmark import GPUS, INTERVAL, Benchmark, run_benchmark
+
+    def load(text: str, sizes: Any, gpu: Any) -> Kernel:
+        name, *typed = shlex.split(text) or [""]
+        return load_fitting(name, [*typed, *(f"{key}={value}" for key, value in sizes.items())], gpu)
+
+    found = run_benchmark(
+        Benchmark(
+            kernels={name: partial(load, name) for name in kernels},
+            gpus=tuple(load_gpu(name) for name in GPUS),
+            seed=runs.seed,
+            settings=settings,
+            inputs=inputs,
+            folder=runs.out,
+            replay=runs.replay,
+        ),
+        say,
+    )
+    if json:
+        print_json(found)
+        return
+    made = found["table"]
+    rows = [
+        (key, *(f"{one[k]:.2f}" for k in ("mean", "low", "high"))) for key, one in made.items() if type(one) is dict
+    ]
+    models, refused = ", ".join(found["models"]), f"{100 * made['refused']:.0f} % of the texts refused"
+    title = f"{models}: {made['runs']} runs of {made['tasks']} tasks, {refused}"
+    table(title, ("regret", "mean", *(f"{one} %" for one in INTERVAL)), rows, note=SIMULATED[runs.replay])
 
 
 def _kernel(text: str, arch: str) -> Kernel:
@@ -117,7 +158,7 @@ def _kernel(text: str, arch: str) -> Kernel:
     return load_kernel(name, sizes, arch)
 
 
-def _print_study(found: dict[str, Any], picture: Path) -> None:
+def _print_study(found: dict[str, Any], written: Path) -> None:
     from swizzle_sim.cli.output import SIMULATED, console, pct, sizes_text, table
 
     rates = ("baseline_l2_hit_rate", "best_l2_hit_rate", "bound_l2_hit_rate")
@@ -127,7 +168,7 @@ def _print_study(found: dict[str, Any], picture: Path) -> None:
     ]
     columns = ("kernel", "sizes", "", "launch order\n[%]", "best\n[%]", "bound\n[%]")
     table(f"{found['which']} on {found['gpu']}", columns, rows, left=3, note=SIMULATED[found["replay"]])
-    console(wide=True).print(f"written: {picture} and {picture.with_suffix('.json')}", markup=False)
+    console(wide=True).print(f"written: {written}", markup=False)
 
 
 @dataclass(frozen=True)
@@ -143,6 +184,7 @@ class TuneOptions:
     prices: Prices = None
     seed: Seed = 0
     out: Folder = Path("tuned")
+    reward: Rewarded = None
 
 
 @grouped
@@ -151,6 +193,7 @@ def tune_prompt(model: Model, train: Train, held_out: HeldOut, options: TuneOpti
     from swizzle_sim.cli.output import console, print_json, say, table
     from xcd_model import gpu as load_gpu
 
+    from .extensions import REWARDS, load_own
     from .providers import preflight
     from .settings import Settings, load_prices
     from .tune import Tuning
@@ -170,6 +213,7 @@ def tune_prompt(model: Model, train: Train, held_out: HeldOut, options: TuneOpti
         calls=options.calls,
         prices=load_prices(options.prices),
         replay=options.replay,
+        reward=load_own(options.reward, REWARDS) if options.reward else None,
     )
     found = tune(task, say=say)
     if json:
@@ -178,3 +222,47 @@ def tune_prompt(model: Model, train: Train, held_out: HeldOut, options: TuneOpti
     rows = [(name, f"{found.before[name]:.3f}", f"{found.after[name]:.3f}") for name in found.before]
     table("Reward on the held-out kernels", ("kernel", "as shipped", "tuned"), rows, note="simulated; 0 to 1")
     console(wide=True).print(f"written: {found.program}; use it with --program {found.program}", markup=False)
+
+
+KNOWN = ("baseline", "families", "search")  # proposers of orders that need no keeping
+Kept = Annotated[int | None, typer.Option("--attempt", min=1, help="Number of another attempt to keep.")]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder.")]
+KeptName = Annotated[str | None, typer.Option("--name", help="Of the template; by default that of the run's kernel.")]
+
+
+def keep(run: RunFolder, attempt: Kept = None, name: KeptName = None, json: Json = False) -> None:
+    """Keep a run's best new order as a template with its literals as parameters, for the families of later runs."""
+    from swizzle_sim.cli.output import console, print_json
+    from swizzle_sim.search.history import History
+    from swizzle_sim.search.kept import keep as kept
+    from swizzle_sim.search.kept import write_kept
+    from swizzle_sim.search.ranking import ranking_of
+    from swizzle_sim.search.recorded import recorded_scorer
+    from xcd_model.errors import RunError
+
+    with History(run) as history:
+        about, ranked = history.about, ranking_of(history.about, run).order(history)
+    new = [one for one in ranked if (one.number == attempt if attempt else one.proposer not in KNOWN)]
+    if not new:
+        what = (
+            f"no attempt {attempt} with a score"
+            if attempt
+            else "no new order to keep, only known families; --attempt N keeps one"
+        )
+        raise RunError(f"{run}: {what}; `swizzle-sim report` lists the attempts")
+    best = new[0]
+    template = kept(best, recorded_scorer(about), (name or about["kernel"]).replace("-", "_"))
+    path = write_kept(template)
+    if json:
+        print_json({"kept": str(path), "template": template.text, "from": best.name})
+        return
+    console(wide=True).print(
+        f"{template.text}written: {path}; the families of `swizzle-sim optimize` try it", markup=False
+    )
+
+
+def mcp() -> None:
+    """Serve check, score, show and optimize to coding agents, by the Model Context Protocol on standard input."""
+    from .mcp_server import serve
+
+    serve()

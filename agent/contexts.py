@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import ast
 import json
-from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from swizzle_sim.language import FAMILIES
 from swizzle_sim.language.grid import Grid
 from swizzle_sim.language.rules import BINARY_OPS, COMPARE_OPS, MAX_LOOPS, PAIR_FUNCTION, RANGES
 from swizzle_sim.pricing.scoring import Scorer
@@ -23,20 +23,26 @@ from swizzle_sim.pricing.sharing import middle_of, sharing, sharing_words
 from swizzle_sim.workload.kernels import Kernel
 from swizzle_sim.workload.launch import Array
 from xcd_model import Gpu, gpu, gpu_names
+from xcd_model.dispatch import run_of
 from xcd_model.errors import ModelError, SwizzleSimError
+from xcd_model.files import read_text
 from xcd_model.replay.traffic import COLUMNS
 from xcd_model.spec.caches import Cache
+
+from .extensions import CONTEXTS as GROUP
+from .extensions import load_own
 
 CONTEXTS = ("aware", "unaware", "overload")
 UNAWARE = "A GPU. Nothing else is known of it."
 FEW_MASKS = 4  # of a set index, up to which they are told
-OVERLOAD_TOKENS = 10_000
+OVERLOAD_TOKENS = 10_000  # of the document, which is cut there: as many as the paper's
+RAW_BINS = 16  # of the raw counters
 # One spelling of each call: the parser takes Triton's and Python's.
 CALLS = ("cdiv(a, b), which rounds up", "min", "max", "abs", "tl.where(condition, a, b)", PAIR_FUNCTION)
 CHARS_PER_TOKEN = 4  # of English and figures; enough to size a document
 MAX_DOCS_BYTES = 4 << 20
 MOST_ITEMS = 1024  # of an index table that is shown
-MOST_RUNS = 64  # of equal items
+MOST_RUNS = 400  # of equal items
 PARTITIONS = (
     "That L2 has two partitions of this size, each for half of the {unit}s, by groups of neighbours. Each partition is "
     "the point of coherence for half of the lines; where {unit}s of the other half read such a line, theirs holds a "
@@ -45,39 +51,51 @@ PARTITIONS = (
 
 
 def hardware_text(context: str, scorer: Scorer, docs: str | None = None) -> str:
-    """Hardware description for a context."""
-    if context not in CONTEXTS:
-        raise ModelError(f"context {context!r}: there is {', '.join(CONTEXTS)}", code="context-name")
+    """Hardware description for a context; of a user's own what its function makes of the scorer."""
     if docs is not None and context != "overload":
         raise ModelError(f"--docs belongs to --context overload, not to {context}", code="context-name")
     if context == "unaware":
         return UNAWARE
+    if context not in CONTEXTS:
+        return str(load_own(context, GROUP, CONTEXTS)(scorer))
     aware = describe(scorer)
     if context == "aware":
         return aware
-    return f"{aware}\n\n{everything(scorer) if docs is None else docs}"
+    return f"{aware}\n\n{everything(scorer) if docs is None else docs[: OVERLOAD_TOKENS * CHARS_PER_TOKEN]}"
 
 
 def describe(scorer: Scorer) -> str:
     """Architecture and schedule of a GPU, from its description, and how many workgroups of the kernel run at once."""
     g = scorer.gpu
     unit = "SM" if g.arch.startswith("sm_") else "CU"
-    lines = _of_one(g, unit) if g.xcds == 1 else _of_many(g)
+    lines = _of_one(g, unit) if g.xcds == 1 else _of_many(g, bool(scorer.kernel.programs))
     if g.mall:
         lines.append(f"Infinity Cache: {g.mall.size_bytes / 2**20:g} MiB{', shared by all XCDs' * (g.xcds > 1)}.")
     lines.append(f"HBM: {g.hbm.peak_bandwidth_gbps / 1e3:g} TB/s peak, {g.hbm.bandwidth_gbps / 1e3:g} sustained.")
     return "\n".join([*lines, _resident(scorer, unit)])
 
 
-def _of_many(g: Gpu) -> list[str]:
+def _of_many(g: Gpu, persistent: bool) -> list[str]:
     """XCDs with an L2 each."""
     return [
         f"{g.title} ({g.arch}), {g.partition}: {g.xcds} accelerator complex dies (XCDs), {g.cus_per_xcd} CUs each.",
         f"L2: one for each XCD, private to it, {_l2_text(g.l2)} A line that two XCDs read is fetched and stored twice.",
-        "Schedule: the hardware hands out workgroups one at a time, round robin: workgroup id w runs on XCD "
-        f"{'w' if not g.dispatch_offset else f'(w + {g.dispatch_offset})'} % {g.xcds}, so neighbouring ids are on "
-        "different XCDs. Within an XCD, ids are served in order, each to the first CU with room.",
+        f"Schedule: {_dealt(g, persistent)} Within an XCD, ids are served in order, each to the first CU with room.",
     ]
+
+
+def _dealt(g: Gpu, persistent: bool) -> str:
+    """The dispatch policy in words; of a persistent kernel the hardware starts the programs and knows no tiles."""
+    runs, one = ("programs", "program") if persistent else ("workgroups", "workgroup id")
+    if g.dispatch == "one_after_another":
+        return f"the hardware deals out the ids in {g.xcds} equal runs, one for each XCD."
+    if g.dispatch == "chunked":
+        return f"the hardware deals out chunks of {run_of(g, 0)} ids to the XCDs in turn."
+    at = f"(w + {g.dispatch_offset})" if g.dispatch_offset else "w"
+    return (
+        f"the hardware hands out {runs} one at a time, round robin: {one} w runs on XCD {at} % {g.xcds}, so "
+        "neighbouring ids are on different XCDs."
+    )
 
 
 def _of_one(g: Gpu, unit: str) -> list[str]:
@@ -122,19 +140,15 @@ def _resident(scorer: Scorer, unit: str) -> str:
 
 
 def everything(scorer: Scorer) -> str:
-    """An unfiltered dump: each fact of each GPU of the catalogue with status and source, then raw counters."""
-    parts = [_facts(gpu(name)) for name in gpu_names()]
+    """An unfiltered dump: raw counters, then facts of the catalogue's GPUs with status and source, until it is full."""
     traffic = scorer.traffic(np.arange(scorer.kernel.grid.num_pids))
-    parts.append(f"Raw counters of the kernel in launch order, bin by bin: {', '.join(COLUMNS)}")
-    target = OVERLOAD_TOKENS * CHARS_PER_TOKEN * 1.1
-    facts = size = sum(map(len, parts))
-    for bin_ in count():
-        if bin_ >= traffic.timeline.shape[0] or size > max(target, 1.2 * facts):
-            break
+    lines = [f"Raw counters of the kernel in launch order, bin by bin: {', '.join(COLUMNS)}"]
+    for bin_ in range(min(RAW_BINS, traffic.timeline.shape[0])):
         rows = (f"bin {bin_} XCD {x}: {' '.join(map(str, row))}" for x, row in enumerate(traffic.timeline[bin_]))
-        parts.append("\n".join(rows))
-        size += len(parts[-1])
-    return _padded("\n\n".join(parts), scorer, int(target))
+        lines += rows
+    own = scorer.gpu.name
+    devices = [_facts(gpu(name)) for name in sorted(gpu_names(), key=lambda name: (name != own, name))]
+    return "\n\n".join(["\n".join(lines), *devices])[: OVERLOAD_TOKENS * CHARS_PER_TOKEN]
 
 
 def _facts(device: Gpu) -> str:
@@ -145,16 +159,6 @@ def _facts(device: Gpu) -> str:
     return "\n".join(lines)
 
 
-def _padded(text: str, scorer: Scorer, target: int) -> str:
-    """Text filled up to the target size with the XCD of each workgroup."""
-    rows: list[str] = []
-    for pid in count():
-        if len(text) + 40 * len(rows) >= target:
-            break
-        rows.append(f"workgroup {pid} of the queue runs on XCD {(pid + scorer.gpu.dispatch_offset) % scorer.gpu.xcds}")
-    return "\n".join([text, *rows])
-
-
 def read_docs(path: str | Path) -> str:
     """Text of a documentation file."""
     where = Path(path)
@@ -163,7 +167,7 @@ def read_docs(path: str | Path) -> str:
             raise ModelError(
                 f"{where}: {where.stat().st_size} bytes; at most {MAX_DOCS_BYTES} are passed on", code="docs"
             )
-        return where.read_text(encoding="utf-8")
+        return read_text(where)
     except (OSError, UnicodeDecodeError) as error:
         raise ModelError(f"{where}: not a text file that can be read ({error})", code="docs") from error
 
@@ -182,7 +186,7 @@ combination that its conditions allow."""
 
 def language_card(kernel: Kernel, *, schedule: bool = True) -> str:
     """Description of the swizzle language for one kernel, from the tables that the parser reads."""
-    names = grid_names(kernel.grid)
+    names = grid_names(kernel)
     if schedule:
         names["num_xcds"] = "number of XCDs of the GPU"
     lines = [
@@ -196,9 +200,30 @@ def language_card(kernel: Kernel, *, schedule: bool = True) -> str:
         f"The answer: {_answer(kernel.grid)}.",
         "Names that have a value:",
         *(f"- {name}: {meaning}" for name, meaning in names.items()),
-        "Sizes of this kernel, by name: " + ", ".join(f"{name} = {size}" for name, size in kernel.problem.items()),
+        "Sizes of this kernel, which the text may use by name: "
+        + ", ".join(f"{name} = {size}" for name, size in kernel.problem.items()),
+        f"In place of statements one line may name a known order, with other numbers: {_named(kernel, schedule)}.",
     ]
     return "\n".join(lines)
+
+
+def _named(kernel: Kernel, schedule: bool) -> str:
+    """Families that are answers, in words."""
+    placements, orders = (known_orders(kernel.grid, schedule, places=places) for places in (True, False))
+    if not orders:
+        return f"{', '.join(placements)}; or two of them, joined by +"
+    named = f"{', '.join(placements)}, alone or with + before one of {', '.join(orders)}"
+    return f"{named}; such as {placements[0]}+{orders[0]}"
+
+
+def known_orders(grid: Grid, schedule: bool, *, places: bool) -> list[str]:
+    """Placements, or orders that a grid has the axes for, with parameters; without a schedule what knows no XCDs."""
+    axes: set[int] = {0} if places else {2} if grid.shape else {3} if len(grid.launch) == 3 else set()
+    return [
+        f"{name}({', '.join(f'{key}={one.default}' for key, one in found.parameters.items())})".replace("()", "")
+        for name, found in FAMILIES.items()
+        if found.axes in axes and name != "identity" and (schedule or "num_xcds" not in found.template)
+    ]
 
 
 def _answer(grid: Grid) -> str:
@@ -209,12 +234,15 @@ def _answer(grid: Grid) -> str:
     return f"assign pid, or all coordinates {' or '.join(f'({pair})' for pair in pairs)}"
 
 
-def grid_names(grid: Grid) -> dict[str, str]:
-    """Names defined by a grid, with their meaning."""
-    names = {"pid": f"linear id that the hardware gave, 0 to {grid.num_pids - 1}", "num_pids": "workgroups in all"}
+def grid_names(kernel: Kernel) -> dict[str, str]:
+    """Names defined by a kernel's grid, with their meaning."""
+    grid, last = kernel.grid, kernel.grid.num_pids - 1
+    names = {"pid": f"linear id that the hardware gave, 0 to {last}", "num_pids": "workgroups in all"}
+    if kernel.programs:
+        names = {"pid": f"linear id of the tile that a program took, 0 to {last}", "num_pids": "tiles in all"}
     if grid.tiles:
         names["num_pid_m, num_pid_n"] = f"tile rows and columns, {grid.tiles[0]} and {grid.tiles[1]}"
-        names["pid_m, pid_n"] = "tile of this workgroup in launch order: pid // num_pid_n, pid % num_pid_n"
+        names["pid_m, pid_n"] = "tile of this id in launch order: pid // num_pid_n, pid % num_pid_n"
     elif len(grid.launch) > 1:
         axes = "xyz"[: len(grid.launch)]
         inner = " + num_pid_x * (pid_y + num_pid_y * pid_z)" if len(axes) == 3 else " + num_pid_x * pid_y"
@@ -254,9 +282,13 @@ def access_summary(scorer: Scorer, *, hardware: bool = True) -> dict[str, Any]:
         t.name: {"bytes": t.size_bytes, "touches_per_line": round(float(n) / t.n_lines, 2)}
         for t, n in zip(trace.tensors, touches, strict=True)
     }
-    summary: dict[str, Any] = {"grid": str(kernel.grid), "tensors": tensors, "work": str(scorer.work)}
+    l2, work = scorer.gpu.l2, str(scorer.work).replace("tensor instructions", "loads and stores of blocks")
+    summary: dict[str, Any] = {"grid": str(kernel.grid), "tensors": tensors, "work": work}
+    if hardware:
+        read, written = l2.line_bytes // l2.read_request_bytes, l2.line_bytes // l2.write_request_bytes
+        summary["requests"] = f"hit rates count requests: a line is {read} when read, {written} when written"
     if kernel.programs:
-        takes = f"program p computes p, p + {kernel.programs}, ..."
+        takes = f"program p, which the hardware starts as workgroup p, computes ids p, p + {kernel.programs}, ..."
         if kernel.claims:
             pools, local, steals = kernel.claims.pools, kernel.claims.local, kernel.claims.steals
             takes = f"a free program p claims the next of ids p % {pools}, p % {pools} + {pools}, ... below {local}, "

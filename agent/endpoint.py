@@ -17,7 +17,7 @@ DSPy chooses the wire protocol; retries are made by `CachedLM`'s caller. Codes o
 | no-model | the server has no such model | no, and the model is dropped for this run |
 | context | the prompt is longer than the model takes | no |
 | bad-request | another 4xx | no |
-| unanswered | the run was killed between the question and its answer | no: it is asked at most once |
+| unanswered | the run was killed between the question and its answer | no: another iteration asks in its place |
 | unexpected | anything else | no |
 """
 
@@ -107,7 +107,10 @@ class Endpoint:
         except Failure:
             raise
         except Exception as error:
-            raise failure_of(error) from error
+            failure = failure_of(error)
+            if failure.code == "timeout":  # the client names an option of its own
+                failure = Failure("timeout", f"no answer within {self._timeout_s:g} s: --timeout sets how long to wait")
+            raise failure from error
 
     def _whole(self, request: Request) -> Answer:
         lm = self._dspy.LM(self.model, cache=False, num_retries=0, timeout=self._timeout_s, **self._client)

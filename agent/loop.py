@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -19,28 +20,30 @@ from swizzle_sim.pricing.scores import Score
 from swizzle_sim.search.bench import Bench, MemoScorer, scorer_like
 from swizzle_sim.search.candidates import Candidate
 from swizzle_sim.search.history import Attempt, History
-from swizzle_sim.search.judge import Judge
+from swizzle_sim.search.judge import Judge, as_candidate, left_of
 from swizzle_sim.search.loop import Run, RunConfig, about_run, open_run, run
-from swizzle_sim.search.ranking import ranking_of
+from swizzle_sim.search.ranking import UNEVEN, ranking_of, uneven_of
 from swizzle_sim.search.recorded import recorded_gpu, recorded_kernel
-from swizzle_sim.search.strategies.halving import landscape, search_on
+from swizzle_sim.search.strategies.halving import is_evaluation, landscape, search_on
 from swizzle_sim.search.templates import read_template
 from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Gpu
 from xcd_model.errors import LanguageError, ModelError, SearchError
 
-from .baselines import PLAN, add_baselines
-from .budget import Bandit, Budget
+from .baselines import add_baselines
+from .budget import Budget, Turns
 from .cached_lm import CachedLM, Client, Retry, candidate_text
-from .endpoint import FATAL, Endpoint, Failure
-from .prompts import Briefing, RemapWords, memory_program, propose_program
-from .providers import take_keys
+from .endpoint import FATAL, UNANSWERED, Endpoint, Failure
+from .folder import FolderEndpoint
+from .prompts import HARDWARE, Briefing, RemapWords, memory_program, propose_program
+from .providers import ANSWERS, FOLDER, provider_of, take_keys
 from .settings import Inputs, Settings, load_prices
 from .transcript import END, INPUTS, MEMORY, PROPOSE, STEP, Position, Transcript
+from .verifiable import DONE
 
 LLM = "llm:"  # before the model's name in ``Attempt.proposer``
 NO_ANALYSIS = "No analysis was made."
-DONE = "done"  # in place of a swizzle: the model expects no better one
+ANOTHER = {"result": "your own answer to this very question: now give another idea"}
 OnStep = Callable[[Mapping[str, Any]], None]
 
 
@@ -51,7 +54,7 @@ class LoopConfig(RunConfig):
     inputs: Inputs | None = None
     repeat: Path | None = None  # A run to repeat, with no model and no network
     on_step: OnStep | None = None  # called with a summary after each iteration
-    endpoint_of: Callable[[str], Endpoint] | None = None  # makes the endpoint of a model
+    endpoint_of: Callable[[str], Any] | None = None  # makes the endpoint of a model
     sleep: Callable[[float], None] = time.sleep  # waits between tries
     # called as ``on_compared(done, total)`` while families and search are replayed at the end
     on_compared: Callable[[int, int], None] = lambda done, total: None
@@ -84,7 +87,7 @@ def propose(kernel: Kernel, gpu: Gpu, folder: str | Path, settings: Settings, **
     take_keys()
     how = LoopConfig(**options)
     scorer = MemoScorer(kernel, gpu, replay=how.replay, seed=settings.seed, jitter_ns=how.jitter_ns)
-    objectives = how.objectives_on(gpu)
+    objectives = how.objectives_on(scorer)
     about = {
         **about_run(scorer, how.command, objectives),
         "proposer": settings.prompts(),
@@ -169,9 +172,11 @@ class _Loop:
         self.budget.began_before(transcript)
         lm = CachedLM(transcript, endpoint_of, inputs.prices, settings.seed, recorded)
         self.client = Client(lm, settings, Retry(settings.tries, how.sleep, self.budget.left_s))
+        if recorded is not None and (text := recorded.noted(HARDWARE)) is not None:
+            transcript.note(HARDWARE, 0, text)
         words = RemapWords(judge.scorer, settings.compile, recorded)
         self.briefing = Briefing(judge.scorer, settings, transcript, inputs.docs, self.ranking, words)
-        self.bandit = Bandit(settings.models)
+        self.turns = Turns(settings.models)
         state = None if inputs.program is None else dict(inputs.program)
         self.program = propose_program(image=settings.image, template=settings.stage_two > 0, state=state)
         self.before = _attempts(how.repeat)
@@ -191,15 +196,12 @@ class _Loop:
         ended = self.recorded.noted(END) if self.recorded else None
         self.transcript.note(END, 0, ended or {"reason": self.reason})
         judged = len(self.attempts) - 1
-        if not judged and not self.bandit.left and self.bandit.code != DONE:
-            raise ModelError(f"no model answered: {self.bandit.why}", code=self.bandit.code)
+        if not judged and not self.turns.left and self.turns.code != DONE:
+            raise ModelError(f"no model answered: {self.turns.why}", code=self.turns.code)
         if self.settings.no_compare:
             return
-        spent = sum(a.verdict.get("stage_two", {}).get("replays", 0) for a in self.attempts) or judged
-        if self.recorded is not None and (plan := self.recorded.noted(PLAN, max(1, spent))):
-            self.transcript.note(PLAN, max(1, spent), plan)
         options: dict[str, Any] = {"recorded": self.before, "on_count": self.how.on_compared}
-        add_baselines(self.judge, self.history, self.transcript, max(1, spent), self.settings.seed, **options)
+        add_baselines(self.judge, self.history, self.transcript, evaluations_of(self.attempts), **options)
 
     def _as_recorded(self, attempt: Attempt) -> Attempt:
         """Attempt with the time that it took in the run that is repeated."""
@@ -208,16 +210,20 @@ class _Loop:
     def _iterations(self) -> Generator[Candidate, Attempt, None]:
         """The strategy: all iterations, and the reason for which they ended."""
         iterations = self.settings.iterations if self.recorded is None else len(self.recorded.notes(STEP))
-        for iteration in range(iterations):
+        lost = 0  # by kills, each with a question under way: another iteration takes its place
+        for iteration in count():
+            if iteration == iterations + lost * (self.recorded is None):
+                break
             if stop := self._stop(iteration):
                 self.reason = stop
                 return
-            if not self.bandit.left:
-                why = "no model proposes any more" if self.bandit.code == DONE else "models: every one was dropped"
-                self.reason = f"{why} ({self.bandit.why})"
+            if not self.turns.left:
+                why = "no model proposes any more" if self.turns.code == DONE else "models: every one was dropped"
+                self.reason = f"{why} ({self.turns.why})"
                 return
             step = yield from self._iteration(iteration)
             self.transcript.note(STEP, iteration, step)
+            lost += [outcome["code"] for outcome in step["outcomes"]] == [UNANSWERED]
             if self.how.on_step:
                 self.how.on_step(step)
         self.reason = f"iterations: {iterations}"
@@ -235,13 +241,15 @@ class _Loop:
         return self.budget.spent(self.transcript)
 
     def _at_bound(self) -> bool:
-        """Whether hits are sought and no order can have more."""
-        return self.ranking.main.name == "l2_hit_rate" and self._best().l2_misses <= self.judge.scorer.bound.l2_misses
+        """Whether hits are sought, none are left that the ranking tells apart, and the work is spread evenly."""
+        best, scorer = self._best(), self.judge.scorer
+        if self.ranking.main.name != "l2_hit_rate" or left_of(scorer, best) > self.ranking.tolerance:
+            return False
+        return not scorer.work.uneven or uneven_of(best) <= UNEVEN
 
     def _iteration(self, iteration: int) -> Generator[Candidate, Attempt, dict[str, Any]]:
         """Candidates of one model, and what became of them."""
-        model = self.bandit.choose()
-        before = self._gained()
+        model = self.turns.choose()
         outcomes: list[dict[str, Any]] = []
         try:
             analysis = self._analysis(model)
@@ -251,6 +259,7 @@ class _Loop:
                     break
                 question = Position(iteration, PROPOSE, candidate, 0)
                 answer = self.client.answer(self.program, model, question, given)
+                given = {**given, "history": [*given["history"], {"answered": self._source(answer), **ANOTHER}]}
                 if self._source(answer).strip().lower() == DONE:
                     raise Failure(DONE, "expects no better order")
                 attempt = yield self._candidate(model, self._source(answer), question)
@@ -259,12 +268,11 @@ class _Loop:
         except Failure as failure:
             outcomes.append({"attempt": None, "code": failure.code, "message": failure.message[:500]})
             if failure.code in FATAL or failure.code == DONE:
-                self.bandit.drop(model, failure)
+                self.turns.drop(model, failure)
         exchanges = [e for e in self.transcript if e.iteration == iteration]
         tokens = sum((e.input_tokens or 0) + (e.output_tokens or 0) for e in exchanges)
         prices = [e.dollars for e in exchanges]
         dollars = None if None in prices else sum(p for p in prices if p is not None)
-        self.bandit.pay(model, self._gained() - before, dollars, tokens)
         return {
             "iteration": iteration,
             "model": model,
@@ -278,10 +286,6 @@ class _Loop:
 
     def _best(self) -> Score:
         return self.ranking.order(self.attempts)[0].score or self.judge.scorer.baseline
-
-    def _gained(self) -> float:
-        """Gain of the best attempt over the launch order, in the run's objective."""
-        return self.ranking.main.gain(self._best(), self.judge.scorer.baseline)
 
     def _no_more(self, iteration: int, candidate: int) -> bool:
         """Whether the budget ends an iteration between two candidates, now or when it was recorded."""
@@ -312,7 +316,9 @@ class _Loop:
         if done < len(self.earlier):
             return Candidate(self.earlier[done].name, self.earlier[done].source, proposer)
         name = f"{model.rpartition('/')[2]} {question.iteration}.{question.candidate}"
-        return self._searched(source, name, proposer) if self.settings.stage_two else Candidate(name, source, proposer)
+        if self.settings.stage_two and source.lstrip().startswith("template"):
+            return self._searched(source, name, proposer)
+        return replace(as_candidate(source, proposer), name=name, proposer=proposer)
 
     def _searched(self, text: str, name: str, proposer: str) -> Candidate:
         """Best candidate of a template, with what its parameters do as a note; or a refusal with the reason."""
@@ -326,8 +332,8 @@ class _Loop:
             refusal = f"template-{error.code}", str(error)
             return Candidate(name, text, proposer, {"template": text}, refusal=refusal)
         words, tried = landscape(template, found.attempts), found.attempts[1:]
-        scored = sorted((a for a in tried if a.score is not None), key=lambda a: (a.verdict["costs"], a.number))
-        told: dict[str, Any] = {"stage_two": {"tried": len(tried), "replays": len(scored)}, "template": text}
+        scored = [a for a in found.ranked if a.number]  # as the run ranks, not by the figure of the search alone
+        told: dict[str, Any] = {"stage_two": {"looked_at": len(tried), "replays": len(scored)}, "template": text}
         if not scored:
             return Candidate(name, text, proposer, told, refusal=("template-nothing", words))
         told["parameters"] = scored[0].verdict["parameters"]
@@ -339,7 +345,14 @@ def is_models(attempt: Attempt) -> bool:
     return attempt.proposer.startswith(LLM)
 
 
-def _endpoints(settings: Settings) -> Callable[[str], Endpoint]:
+def evaluations_of(attempts: Iterable[Attempt]) -> int:
+    """Full replays that models' attempts took, those of the searches of their templates among them."""
+    return sum(a.verdict.get("stage_two", {"replays": is_evaluation(a)})["replays"] for a in attempts)
+
+
+def _endpoints(settings: Settings) -> Callable[[str], Endpoint | FolderEndpoint]:
+    if all(provider_of(model) == FOLDER for model in settings.models):
+        return lambda model: FolderEndpoint(settings.api_base or ANSWERS)
     made = {
         model: Endpoint(model, settings.api_base, timeout_s=settings.timeout_s, stream=settings.stream)
         for model in settings.models

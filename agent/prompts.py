@@ -17,11 +17,12 @@ from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.report.display.tiles import plane, tile_map
 from swizzle_sim.rewrite.price import price
 from swizzle_sim.search.history import Attempt
-from swizzle_sim.search.ranking import Ranking, times_note
+from swizzle_sim.search.ranking import TIME, Ranking, times_note
 from xcd_model import xcd_of
 from xcd_model.analysis.sampled_misses import misses_of_workgroups, sampled_touches
 from xcd_model.analysis.schedule import schedule_of
 from xcd_model.errors import CompileError, ModelError, SwizzleSimError
+from xcd_model.files import read_text
 
 from .bottleneck import bottleneck_of, legend
 from .contexts import TEMPLATE_CARD, access_summary, hardware_text, language_card, source_of
@@ -30,15 +31,17 @@ from .settings import Settings
 from .transcript import Transcript
 
 NOTE, REGISTERS = "bottleneck", "registers"  # kind of note, and its key, that hold the words of `RemapWords`
+HARDWARE = "hardware"  # kind of note: the text of the context
 SHOWN_ATTEMPTS = 20  # of the history, the newest; the best is always among them
 SHOWN_OF_REPORT = (  # of an attempt: under 250 tokens with the swizzle
     "l2_hit_rate_pct",
     "points_left",
     "time_us",
     "speedup",
+    "makespan_over_ideal",
     "misses_pct",
     "xcds_that_touch_a_line",
-    "cus_idle_pct",
+    "limit",
     REGISTERS,
 )
 _XCDS = re.compile(r", \d+ XCDs?(?=\))|\b(?:NUM_XCDS|num_xcds), ")  # in messages of the check and of the parser
@@ -59,7 +62,9 @@ class Briefing:
         self.ranking, self.price_of = ranking or Ranking(), price_of
         self.scorer, self.settings, self.notes = scorer, settings, notes
         self.with_hardware = settings.context != "unaware"
-        self._hardware = hardware_text(settings.context, scorer, docs)
+        if (known := notes.noted(HARDWARE)) is None:  # a repeated run needs no file of the user's
+            notes.note(HARDWARE, 0, known := hardware_text(settings.context, scorer, docs))
+        self._hardware = known
         self._language = language_card(scorer.kernel, schedule=self.with_hardware)
         if settings.stage_two:
             self._language = f"{self._language}\n{TEMPLATE_CARD}"
@@ -104,23 +109,24 @@ class Briefing:
     def _launch_order(self, attempts: Sequence[Attempt], best: Attempt, place: str) -> dict[str, Any]:
         """Objective, best so far, and everything of the launch order."""
         objective = self.ranking.sentence()
-        if self.with_hardware:
-            objective += " " + times_note(self.scorer.gpu.name, self.scorer.replay)
+        if self.with_hardware and self.ranking.main == TIME:
+            objective += " " + times_note(self.scorer.gpu.name, self.scorer.replay, self.scorer.work_class)
         report = {"objective": objective, "best": self._best(attempts, best), **self.access}
         figures = {key: value for key, value in self.report(attempts[0]).items() if key != "speedup"}
         report["launch_order"] = {"place": place, **figures}
         if warm := self._launches(attempts[0]):
             report["launches"] = warm
         if self.with_hardware:
-            report["kinds_of_misses"] = legend(self.scorer.kernel.grid)
+            report["words"] = legend(map(self.report, attempts))
         return report
 
     def _best(self, attempts: Sequence[Attempt], best: Attempt) -> dict[str, Any]:
         """The best attempt so far; with a warning where it is predicted slower than the launch order."""
         found: dict[str, Any] = {"attempt": best.number or "launch order"}
         report = self.report(best)
-        found |= {key: report[key] for key in ("l2_hit_rate_pct", "points_left", "time_us") if key in report}
-        if any(one.number == best.number for one in self.ranking.slower(attempts)):
+        figures = ("l2_hit_rate_pct", "points_left", "makespan_over_ideal", "time_us")
+        found |= {key: report[key] for key in figures if key in report}
+        if "speedup" in report and any(one.number == best.number for one in self.ranking.slower(attempts)):
             found["warning"] = f"predicted slower than the launch order: speedup {report['speedup']}"
         return found
 
@@ -145,7 +151,8 @@ class Briefing:
         if known is None:
             if attempt.score is None:
                 return {}
-            found = bottleneck_of(self.scorer, self._order(attempt), attempt.score, hardware=self.with_hardware)
+            told = {"times": self.ranking.main == TIME, "hardware": self.with_hardware}
+            found = bottleneck_of(self.scorer, self._order(attempt), attempt.score, **told)
             if self.with_hardware and (words := self.price_of(attempt)):
                 found[REGISTERS] = words
             self.notes.note(NOTE, attempt.number, found)
@@ -227,7 +234,7 @@ def memory_program() -> Any:
 def read_program(path: str | Path) -> dict[str, Any]:
     """State of a program that `tune-prompt` saved."""
     try:
-        state = json.loads(Path(path).read_text(encoding="utf-8"))
+        state = json.loads(read_text(path))
     except (OSError, ValueError) as error:
         raise ModelError(f"{path}: not a program that can be read ({error})", code="program") from error
     if not isinstance(state, dict) or "signature" not in state:

@@ -1,4 +1,4 @@
-"""The proposers ``llm`` and ``two-stage`` of the command line: options in, run and summary out."""
+"""The proposers ``llm``, ``direct`` and ``two-stage`` of the command line: options in, run and summary out."""
 
 from __future__ import annotations
 
@@ -7,25 +7,41 @@ from dataclasses import replace
 from typing import Any
 
 from swizzle_sim.base.progress import Progress
+from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.history import Attempt, History
 from swizzle_sim.search.loop import Run
 from swizzle_sim.search.proposers import Proposed, Task
+from swizzle_sim.search.strategies.families import LOOKUPS
 from xcd_model.errors import ModelError
 
-from .baselines import FAMILIES, SEARCH
+from .baselines import FAMILIES, PLAN, SEARCH
 from .contexts import read_docs
-from .loop import LLM, propose, repeat_run
+from .loop import LLM, evaluations_of, propose, repeat_run
 from .prompts import read_program
 from .providers import preflight
 from .settings import Inputs, Settings, load_prices
 from .transcript import END, STEP, Transcript
+from .why import why_better
 
 FILES = ("docs", "program", "prices")
-JSON_LABELS = {"launch order": "as launched"}  # the key of the JSON document keeps its first name
 TEMPLATE_EVALUATIONS = 60  # full replays for each template
 
 
 def llm(task: Task) -> Proposed:
+    """Run the loop with templates where a search of each is cheap, and else with one order an answer."""
+    options = task.options
+    if task.kernel and task.gpu and not task.how.resume and "program" not in options:  # which is tuned for one order
+        lookups = Scorer(task.kernel, task.gpu, **task.how.of_scorer).lookups
+        options = {**options, "stage_two": TEMPLATE_EVALUATIONS * (TEMPLATE_EVALUATIONS * lookups <= LOOKUPS)}
+    return _asked(replace(task, options=options))
+
+
+def direct(task: Task) -> Proposed:
+    """Run the loop of the paper: an answer is one order."""
+    return _asked(task)
+
+
+def _asked(task: Task) -> Proposed:
     """Run the loop for the command line."""
     if task.repeat is not None:
         return summary(repeat_run(task.repeat, task.folder, on_step=lambda step: task.say(step_text(step))))
@@ -53,7 +69,7 @@ def two_stage(task: Task) -> Proposed:
     evaluations = task.options.get("evaluations")
     if evaluations is not None or not task.how.resume:
         options["stage_two"] = evaluations or TEMPLATE_EVALUATIONS
-    return llm(replace(task, options=options))
+    return _asked(replace(task, options=options))
 
 
 def _own(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -90,17 +106,19 @@ def step_text(step: Mapping[str, Any]) -> str:
 
 
 def summary(run: Run) -> Proposed:
-    """Result of a run of models next to launch order, best family and search."""
+    """Result of a run of models next to launch order, families and search, each with its evaluations."""
     with Transcript(run.folder) as transcript:
-        exchanges, steps = list(transcript), transcript.notes(STEP)
+        exchanges, steps, plans = list(transcript), transcript.notes(STEP), transcript.notes(PLAN)
         ended = (transcript.noted(END) or {"reason": "interrupted"})["reason"]
     of = {name: [a for a in run.attempts if a.proposer.startswith(name)] for name in (LLM, FAMILIES, SEARCH)}
-    best = {name: next(iter(run.ranking.order(attempts)), None) for name, attempts in of.items()}
+    ranked = run.ranked  # all together: what an order is behind for depends on the others
+    best = {name: next((a for a in ranked if a.proposer.startswith(name)), None) for name in of}
+    plan = plans[-1] if plans else {"evaluations": 0, "families": 0}
     beside = (
         ("launch order", run.baseline),
-        ("best family", best[FAMILIES]),
-        (f"search, {len(of[SEARCH])} evaluations", best[SEARCH]),
-        (f"llm, {len(of[LLM])} evaluations", best[LLM]),
+        (f"best of {len(of[FAMILIES])} of {plan['families']} families", best[FAMILIES]),
+        (f"search, {_evaluations(len(of[SEARCH]))}", best[SEARCH]),
+        (f"llm, {_evaluations(evaluations_of(of[LLM]))}", best[LLM]),
     )
     over = {name: _compared(best[LLM], best[name]) for name in (FAMILIES, SEARCH)}
     dollars = [e.dollars for e in exchanges]
@@ -114,23 +132,32 @@ def summary(run: Run) -> Proposed:
         "waited_s": sum(e.latency_ms for e in exchanges) / 1e3,
         "ended": ended,
     }
+    rows = dict(zip(("as launched", "families", "search", "llm"), beside, strict=True))
     document = {
         "steps": steps,
         "cost": cost,
-        "beside": {JSON_LABELS.get(label, label): _row(attempt) for label, attempt in beside},
+        "evaluations_beside": plan["evaluations"],
+        "beside": {key: _row(label, attempt) for key, (label, attempt) in rows.items()},
         "added_over_family_points": over[FAMILIES][0],
         "added_over_search_points": over[SEARCH][0],
         "time_over_family": over[FAMILIES][1],
         "time_over_search": over[SEARCH][1],
+        "why": why_better(run, best[LLM]),
     }
-    return Proposed(run=run, beside=beside, lines=_lines(document, of[LLM]), document=document, again=summary)
+    shown = beside if plans else (beside[0], beside[3])
+    return Proposed(run=run, beside=shown, lines=_lines(document, of[LLM]), document=document, again=summary)
 
 
-def _row(attempt: Attempt | None) -> dict[str, Any] | None:
+def _evaluations(n: int) -> str:
+    return f"{n} evaluation{'s' * (n != 1)}"
+
+
+def _row(label: str, attempt: Attempt | None) -> dict[str, Any] | None:
     if attempt is None or attempt.score is None:
         return None
-    return {"number": attempt.number, "name": attempt.name, "l2_hit_rate": attempt.score.l2_hit_rate} | {
-        "time_us": attempt.score.time_us
+    return {"label": label, "number": attempt.number, "name": attempt.name} | {
+        "l2_hit_rate": attempt.score.l2_hit_rate,
+        "time_us": attempt.score.time_us,
     }
 
 
@@ -141,10 +168,13 @@ def _compared(one: Attempt | None, other: Attempt | None) -> tuple[float | None,
     return 100 * (one.score.l2_hit_rate - other.score.l2_hit_rate), one.score.time_us / other.score.time_us
 
 
-def _signed(points: float) -> str:
-    """Points of hit rate as they are printed; what rounds to nothing has no sign."""
-    text = f"{points:+.2f}"
-    return f"{text} points" if float(text) else "no points more"
+def _over(points: float, time: float, words: str) -> str:
+    """One order against another, in words."""
+    apart = f"{abs(points):.2f} points {'above' if points > 0 else 'below'} {words}"
+    rate = apart if abs(points) >= 0.005 else f"ties with {words}"
+    percent = 100 * (1 / time - 1)
+    change = f"{abs(percent):.1f} % {'faster' if percent > 0 else 'slower'}"
+    return f"{rate}, {f'predicted {change}' if abs(percent) >= 0.05 else 'in the same predicted time'}"
 
 
 def _lines(document: Mapping[str, Any], proposed: Sequence[Attempt]) -> tuple[str, ...]:
@@ -157,14 +187,18 @@ def _lines(document: Mapping[str, Any], proposed: Sequence[Attempt]) -> tuple[st
         codes[attempt.verdict["code"]] = codes.get(attempt.verdict["code"], 0) + 1
     tally = ", ".join(f"{n} {code}" for code, n in sorted(codes.items())) or "none"
     over = [
-        f"{_signed(document[f'added_over_{name}_points'])} over {words}, in {document[f'time_over_{name}']:.3f} of its "
-        f"predicted time"
+        _over(document[f"added_over_{name}_points"], document[f"time_over_{name}"], words)
         for name, words in (("family", "the best family"), ("search", "the search"))
         if document[f"added_over_{name}_points"] is not None
     ]
-    gain = f"L2 hit rate of the models' best: {'; '.join(over)}" if over else "no candidate of the models was scored"
+    gain = f"L2 hit rate of the models' best: {'; '.join(over)}"
+    if document["beside"]["llm"] is None:
+        gain = "no candidate of the models was scored"
+    elif not over:
+        gain = "compared with the launch order alone: --resume without --no-compare adds families and a search"
     return (
         gain,
+        *document["why"],
         f"candidates of the models: {tally}",
         f"{cost['asks']} requests ({cost['failed_asks']} failed, {cost['repeated_asks']} retries), "
         f"{cost['input_tokens']} tokens in, {cost['output_tokens']} out, {price}, {cost['waited_s']:.1f} s of waiting; "

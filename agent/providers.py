@@ -23,7 +23,8 @@ from xcd_model.errors import ModelError
 
 WITHOUT = "without a model: swizzle-sim optimize KERNEL tries the known families, --proposer search their parameters"
 # Providers that need no key: servers of one's own.
-LOCAL = frozenset({"hosted_vllm", "vllm", "ollama", "ollama_chat", "llamafile", "lm_studio"})
+FOLDER, ANSWERS = "folder", "answers"  # a folder in place of a server, and its usual name: see `swizzle_agent.folder`
+LOCAL = frozenset({"hosted_vllm", "vllm", "ollama", "ollama_chat", "llamafile", "lm_studio", FOLDER})
 # Variables that do not follow PROVIDER_API_KEY.
 VARIABLES = {
     "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
@@ -160,6 +161,8 @@ class Check:
 
 def check_model(model: str, api_base: str | None) -> Check:
     """Check one model."""
+    if provider_of(model) == FOLDER:
+        return Check(model, "ok", f"answers come from the folder {api_base or ANSWERS}")
     try:
         load_dspy()
         openai = _load("openai")

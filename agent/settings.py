@@ -12,8 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from xcd_model.errors import ModelError
+from xcd_model.files import read_text
 
 from .contexts import CONTEXTS
+from .extensions import CONTEXTS as GROUP
+from .extensions import is_own, load_own
 from .providers import LOCAL, check_base, provider_of
 
 tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
@@ -42,7 +45,9 @@ class Settings:
         DSPy model strings; several share one history.
     api_base : str or None
         Of an OpenAI-compatible server; it serves all models.
-    context : {"aware", "unaware", "overload"}
+    context : str
+        aware, unaware, overload, an entry point of ``swizzle_sim.contexts``, or ``FILE.py:FUNCTION``, which takes the
+        `Scorer` and gives the text on the hardware.
     iterations, candidates : int
         Iterations, and candidates in each.
     max_tokens : int or None
@@ -99,8 +104,8 @@ class Settings:
             raise ModelError("name a model, such as --model openai/gpt-4o", code="no-model")
         if len(set(self.models)) < len(self.models):
             raise ModelError(f"a model is named twice: {', '.join(self.models)}", code="no-model")
-        if self.context not in CONTEXTS:
-            raise ModelError(f"context {self.context!r}: there is {', '.join(CONTEXTS)}", code="context-name")
+        if self.context not in CONTEXTS and not is_own(self.context):
+            load_own(self.context, GROUP, CONTEXTS)
         for name in ("iterations", "candidates", "tries", "timeout_s"):
             if getattr(self, name) <= 0:
                 raise ModelError(f"{name} = {getattr(self, name)}: more than 0", code="setting")
@@ -155,7 +160,7 @@ def load_prices(path: str | Path | None = None) -> Prices:
     """Read a price table, by default the one that is shipped."""
     source = Path(path) if path else resources.files(__package__) / "prices.toml"
     try:
-        data = tomllib.loads(source.read_text(encoding="utf-8"))
+        data = tomllib.loads(read_text(str(source)))
         table = {model: (float(row["input"]), float(row["output"])) for model, row in data["models"].items()}
         if not all(0 <= price < math.inf for pair in table.values() for price in pair):
             raise ValueError("a price is at least 0 and finite")

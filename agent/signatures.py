@@ -64,8 +64,7 @@ class ProposeSwizzle(_Proposal):
     calls that are not listed. It is checked exhaustively before it is scored; a candidate that is no bijection, or
     repeats the permutation of an earlier attempt, scores nothing.
 
-    Read the bottleneck report and the history first; points_left there is how far an order's hit rate is below what the
-    fewest misses of any order would give it. Criticize every earlier attempt before you write a new one, and
+    Read the bottleneck report and the history first. Criticize every earlier attempt before you write a new one, and
     do not make small variations of what did not help: if an idea has failed twice, take another. Prefer a form that
     holds for every grid over one that fits this grid alone. If you expect no better order than the best so far, answer
     with the one word done in place of the swizzle.
@@ -103,7 +102,9 @@ class ProposeTemplate(_Proposal):
         desc="one entry for each attempt of the history, about its parameters; [] if there is none"
     )
     rationale: str = dspy.OutputField(desc="what each parameter decides, in two or three sentences")
-    template: str = dspy.OutputField(desc="the template, with no fence and no comment around it")
+    template: str = dspy.OutputField(
+        desc="the template, with no fence and no comment around it; a swizzle without parameters is taken as well"
+    )
 
 
 PICTURE = dspy.InputField(

@@ -15,7 +15,6 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from swizzle_sim.report.spending import Ask, Spending
 from swizzle_sim.search.history import guarded, storable
 from xcd_model.errors import RunError
 
@@ -212,28 +211,3 @@ class Transcript:
         """Drop the notes of a kind."""
         with self._guarded(), self._db:
             self._db.execute("DELETE FROM note WHERE kind = ?", (kind,))
-
-
-def spending(folder: Path) -> Spending | None:
-    """Requests and cost of a run for its report; None for a run without a model."""
-    if not (folder / FILE).is_file():
-        return None
-    with Transcript(folder) as transcript:
-        steps = {step["iteration"]: step["outcomes"] for step in transcript.notes(STEP)}
-        ended = (transcript.noted(END) or {"reason": ""})["reason"]
-        asks = tuple(_ask(one, steps.get(one.iteration, [])) for one in transcript)
-    return Spending(asks, ended)
-
-
-def _ask(one: Exchange, outcomes: list[dict]) -> Ask:
-    proposed = one.purpose == PROPOSE and one.candidate < len(outcomes)
-    return Ask(
-        attempt=outcomes[one.candidate]["attempt"] if proposed else None,
-        purpose=one.purpose,
-        model=one.model,
-        input_tokens=one.input_tokens,
-        output_tokens=one.output_tokens,
-        dollars=one.dollars,
-        waited_s=one.latency_ms / 1e3,
-        failed=one.code or "",
-    )

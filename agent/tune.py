@@ -13,27 +13,29 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from swizzle_sim.language import family
-from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.search.history import Attempt
-from swizzle_sim.search.judge import Judge, reward_of
+from swizzle_sim.search.candidates import LAUNCH_ORDER
+from swizzle_sim.search.judge import Judge
+from swizzle_sim.search.ranking import uneven_of
+from swizzle_sim.search.strategies.families import is_settled
 from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Gpu
 from xcd_model.errors import ModelError
 
 from .cached_lm import CachedLM, Retry, candidate_text
 from .endpoint import Endpoint
-from .loop import NO_ANALYSIS
-from .prompts import Briefing, propose_program
+from .prompts import Briefing, memory_program, propose_program
 from .providers import load_dspy
 from .settings import Prices, Settings
 from .study import stem_of
 from .transcript import Position, Transcript
+from .verifiable import Reward, answer_reward, scorer_for
 
 PURPOSE = "tune"
+FULL_MARKS = 0.999  # reward from which there is nothing to tune
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,7 @@ class Tuning:
     calls: int  # candidates that tuning may have judged
     prices: Prices
     replay: str = "timed"
+    reward: Reward | None = None  # of an attempt, in place of `verifiable.reward_of`
 
     def __post_init__(self):
         if not self.train or not self.held_out:
@@ -113,9 +116,23 @@ def tune_prompt(
         with dspy.context(lm=proposer, adapter=adapter, disable_history=True):
             program = propose_program(image=False)
             before = _rewards(program, testing)
-            tuned = _compiled(dspy, program, training, reflector, task, say)
-            after = _rewards(tuned, testing)
+            training = _worth_tuning(program, training, say)
+            tuned = _compiled(dspy, program, training, reflector, task, say) if training else program
+            after = _rewards(tuned, testing) if training else before
     return _saved(tuned, before, after, engine.asks, task.folder)
+
+
+def _worth_tuning(program: Any, judges: Sequence[_Judge], say: Callable[[str], None]) -> list[_Judge]:
+    """Kernels on which there is something to gain that the program does not gain already."""
+    left = []
+    for judge in judges:
+        if judge.settled:
+            say(f"{judge.name}: left out, its launch order leaves nothing to gain")
+        elif (paid := _rewards(program, [judge])[judge.name]) >= FULL_MARKS:
+            say(f"{judge.name}: left out, its reward is {paid:.3f} with the instructions as shipped")
+        else:
+            left.append(judge)
+    return left
 
 
 def _compiled(
@@ -179,13 +196,17 @@ class _Judge:
     """One kernel: the inputs of its first question, and the reward of an answer."""
 
     def __init__(self, one: Kernel, task: Tuning):
-        self.name, self._scorer = stem_of(one), Scorer(one, task.gpu, replay=task.replay)
-        text = family("identity")
-        launched = Attempt(
-            number=0, name="identity", source=text, proposer="baseline", verdict={}, score=self._scorer.baseline
-        )
+        self.name, self._scorer, self._reward = stem_of(one), scorer_for(one, task.gpu, task.replay), task.reward
+        self._settings, self.settled = task.settings, is_settled(self._scorer)
+
+    @cached_property
+    def inputs(self) -> dict[str, Any]:
+        """Inputs of the first question, as `optimize` puts it; of a kernel that says nothing the model is asked."""
+        judge = Judge(self._scorer)
         with Transcript(None) as notes:
-            self.inputs = Briefing(self._scorer, task.settings, notes, None).proposal([launched], NO_ANALYSIS)
+            briefing = Briefing(self._scorer, self._settings, notes, None, judge.ranking)
+            said = briefing.analysis or str(memory_program()(**briefing.memory()).locality_analysis)
+            return briefing.proposal([judge.judge(LAUNCH_ORDER, 0)], said)
 
     def example(self, dspy: Any) -> Any:
         """Example for GEPA."""
@@ -193,12 +214,18 @@ class _Judge:
 
     def judge(self, answer: Any) -> tuple[float, str]:
         """Reward of an answer, and the reason for it."""
-        found = Judge(self._scorer, far_worse=True).judge(candidate_text(str(answer.swizzle)))
+        paid, found = answer_reward(candidate_text(str(answer.swizzle)), self._scorer, self._reward)
+        if found is None:
+            return (
+                paid,
+                "right: nothing is left to gain" if self.settled else "something is left to gain",
+            )
         text = f"{found.verdict['code']}. {found.critique}"
         if found.score is not None:
             score = found.score
             text = (
                 f"{text} L2 hit rate {100 * score.l2_hit_rate:.2f} %, launch order "
-                f"{100 * self._scorer.baseline.l2_hit_rate:.2f} %, bound {100 * score.bound_l2_hit_rate:.2f} %."
+                f"{100 * self._scorer.baseline.l2_hit_rate:.2f} %, bound {100 * score.bound_l2_hit_rate:.2f} %; "
+                f"makespan over ideal {uneven_of(score):.2f}, launch order {uneven_of(self._scorer.baseline):.2f}."
             )
-        return reward_of(found, self._scorer), text
+        return paid, text

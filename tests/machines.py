@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from xcd_model import Cache, Claims, Gpu, Tensor, Trace, TraceBuilder, gpu
+from xcd_model.spec.gpu import DISPATCHES
 from xcd_model.spec.nvidia import L2Partitions
 
 MI300X = gpu("mi300x")  # read once: thousands of small ones are made from it
@@ -42,6 +43,8 @@ def small_gpu(
     xcds=2,
     cus=2,
     offset=0,
+    dispatch="round_robin",
+    chunk=None,
     l1=None,
     l2=(4, 2),
     mall=(8, 2),
@@ -65,6 +68,8 @@ def small_gpu(
         xcds=xcds,
         cus_per_xcd=cus,
         dispatch_offset=offset,
+        dispatch=dispatch,
+        dispatch_chunk=chunk,
         limits=dataclasses.replace(big.limits, reads_in_flight_per_cu=reads),
         facts={},
         l1=dataclasses.replace(_cache(big.l1, *l1, **request), by_bank=by_bank) if l1 else None,
@@ -113,6 +118,8 @@ def gpus(draw, requests=None):
     offset = draw(st.integers(0, xcds - 1))
     cus = draw(st.integers(1, 4))
     caches = {"l1": l1, "l2": l2, "mall": mall, "kept": kept}
+    caches["dispatch"] = draw(st.sampled_from(["round_robin", "round_robin", *DISPATCHES]))
+    caches["chunk"] = draw(st.none() | st.integers(1, 9))
     caches["halves"] = mall is None and line > 32 and max(read, write) <= line // 2 and draw(st.booleans())
     caches["by_bank"] = line == 128 and draw(st.booleans())
     caches["reads"] = draw(st.one_of(st.none(), st.integers(1, 40)))

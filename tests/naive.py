@@ -1,5 +1,6 @@
 """Oracles: slow, written to be read, sharing nothing with ``xcd_model`` but the fields of its dataclasses."""
 
+import math
 from collections import OrderedDict, defaultdict
 
 from tests.naive_in_step import group_of
@@ -114,18 +115,24 @@ def wave_requests(trace, instruction):
     return [int(n) for n in trace.wave_requests[int(trace.rel_start[template]) : int(trace.rel_start[template + 1])]]
 
 
-def queues(n_workgroups, n_xcds, offset):
-    """Hardware ids of each XCD, in order: round robin."""
-    of_xcd = [[] for _ in range(n_xcds)]
+def queues(n_workgroups, gpu):
+    """Hardware ids of each XCD, in order: runs of ids are dealt to the XCDs in turn."""
+    share = math.ceil(n_workgroups / gpu.xcds)
+    run = {"round_robin": 1, "chunked": gpu.dispatch_chunk or gpu.cus_per_xcd, "one_after_another": share}[gpu.dispatch]
+    of_xcd = [[] for _ in range(gpu.xcds)]
+    xcd, left = gpu.dispatch_offset, run
     for w in range(n_workgroups):
-        of_xcd[(w + offset) % n_xcds].append(w)
+        if not left:
+            xcd, left = (xcd + 1) % gpu.xcds, run
+        of_xcd[xcd].append(w)
+        left -= 1
     return of_xcd
 
 
-def workgroups_of(order, n_xcds, offset, programs, claims=None):
+def workgroups_of(order, gpu, programs, claims=None):
     """For each XCD its queue of programs, in order, each the workgroups of the trace that it computes in turn."""
     if not programs:
-        return [[iter([int(order[w])]) for w in mine] for mine in queues(len(order), n_xcds, offset)]
+        return [[iter([int(order[w])]) for w in mine] for mine in queues(len(order), gpu)]
     if claims:
         pools = [list(range(pool, claims.local, claims.pools)) for pool in range(claims.pools)]
         shared = list(range(claims.local, len(order)))
@@ -135,7 +142,7 @@ def workgroups_of(order, n_xcds, offset, programs, claims=None):
         ]
     else:
         tiles = [iter([int(order[t]) for t in range(p, len(order), programs)]) for p in range(programs)]
-    return [[tiles[p] for p in mine] for mine in queues(programs, n_xcds, offset)]
+    return [[tiles[p] for p in mine] for mine in queues(programs, gpu)]
 
 
 def claimed(order, pools):
@@ -146,7 +153,7 @@ def claimed(order, pools):
 
 def turns(trace, order, gpu, workgroups_per_cu, programs=None, claims=None):
     """Lists of (XCD, CU, instruction), one list a turn: every resident workgroup issues one, slot by slot."""
-    waiting = workgroups_of(order, gpu.xcds, gpu.dispatch_offset, programs, claims)
+    waiting = workgroups_of(order, gpu, programs, claims)
     slots = [(slot, xcd) for slot in range(gpu.cus_per_xcd * workgroups_per_cu) for xcd in range(gpu.xcds)]
     programs_of, todo_of = {at: iter(()) for at in slots}, {at: [] for at in slots}
     while True:
@@ -333,7 +340,7 @@ def as_table(timeline):
 def distinct_pieces(trace, order, gpu):
     """Number of distinct lines, or halves of lines where those are fetched, that the workgroups of each XCD touch."""
     counts = []
-    for mine in queues(len(order), gpu.xcds, gpu.dispatch_offset):
+    for mine in queues(len(order), gpu):
         lines = set()
         for w in mine:
             lines |= pieces_of_workgroup(trace, int(order[w]), gpu.l2.fetch_bytes)

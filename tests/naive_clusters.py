@@ -38,11 +38,11 @@ def places_of(gpu, workgroups_per_cu, size):
 
 
 class Queue:
-    """Clusters that wait, XCD by XCD: cluster k goes to XCD (k + offset) mod X."""
+    """Clusters that wait, XCD by XCD: in the order of dispatch."""
 
     def __init__(self, trace, order, gpu, size):
         self.trace, self.order, self.size = trace, order, size
-        self.of_xcd = naive.queues(len(order) // size, gpu.xcds, gpu.dispatch_offset)
+        self.of_xcd = naive.queues(len(order) // size, gpu)
 
     def take(self, xcd):
         """[(hardware id, workgroup, its instructions)] of the next cluster that has any; [] where none is left."""

@@ -103,6 +103,43 @@ def group_n(rows, cols, size):
     return [(m, n) for n, m in group_m(cols, rows, size)]
 
 
+def wgm(rows, cols, size, xcc, group):
+    """hipBLASLt's two maps: ids gathered by XCD group by group, then bands of the launch's list of tiles."""
+    num_pids, launched = rows * cols, row(rows, cols)  # dimension 0, the columns, is the fast one
+    gathered = list(range(num_pids))
+    if xcc > 1:
+        group = {0: num_pids, -1: 304}.get(group, group)
+        for first in range(0, num_pids, group):
+            ids = [pid for pid in range(first, min(first + group, num_pids)) if pid < num_pids - num_pids % xcc]
+            turns, following = min(group, num_pids - first) // xcc, first
+            for xcd in range(xcc) if turns else ():
+                for pid in ids[xcd::xcc]:
+                    gathered[pid] = following
+                    following += 1
+    place = dict(zip(launched, launched, strict=True))
+    for band in bands(rows if size >= 0 else cols, max(abs(size), 1)):
+        if size >= 0:
+            asked, given = ([(m, n) for m in band for n in range(cols)], [(m, n) for n in range(cols) for m in band])
+        else:
+            asked, given = ([(m, n) for n in band for m in range(rows)], [(m, n) for m in range(rows) for n in band])
+        place |= zip(asked, given, strict=True)
+    return [place[launched[pid]] for pid in gathered]
+
+
+def bands(length, size):
+    return [range(first, min(first + size, length)) for first in range(0, length, size)]
+
+
+def xcd_swizzle(rows, cols, group):
+    """Launched down the columns; the ids that are dealt out are counted along the rows."""
+    launched = column(rows, cols)
+    if not group:
+        return launched
+    counted, walk = row(rows, cols), group_m(rows, cols, group)
+    dealt = dict(zip(counted, (walk[rank] for rank in contiguous(rows * cols, 8)), strict=True))
+    return [dealt[tile] for tile in launched]
+
+
 def morton(rows, cols):
     """Tiles sorted by their interleaved bits, rows above columns."""
 

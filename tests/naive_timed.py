@@ -264,7 +264,7 @@ class Replay:
             how = l2 | {"running": running, "cus": gpu.cus_per_xcd}
             rate["cu_fill"] = fill_time(trace, order, alone=rate["cu_fill"], **how)
         rate["l2_read"] = read_time(trace, order, gpu, running=running, alone=rate["l2_read"])
-        self.waiting = naive.workgroups_of(order, gpu.xcds, gpu.dispatch_offset, programs, claims)
+        self.waiting = naive.workgroups_of(order, gpu, programs, claims)
         self.hardware_id = {int(workgroup): w for w, workgroup in enumerate(order)}
         self.cus = [(xcd, cu) for xcd in range(gpu.xcds) for cu in range(gpu.cus_per_xcd)]
         self.n_slots = gpu.cus_per_xcd * occupancy

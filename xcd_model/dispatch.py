@@ -1,7 +1,7 @@
 """Dispatch: hardware workgroup id to XCD to CU slot, and how many workgroups are resident on a CU.
 
-    XCD of workgroup w  =  (w + offset) mod X
-    ids served by XCD x =  first, first + X, first + 2 X, ...   with first = (x - offset) mod X
+    XCD of workgroup w  =  (w // run + offset) mod X          round robin: runs of 1 id; chunked: of a chunk;
+    ids served by XCD x =  its runs, from ((x - offset) mod X) run on     one after another: of n / X
     slots of a CU       =  workgroups a CU; a slot that is free takes the XCD's next id
 
     place of an XCD        0    1  ..  CUs - 1  |  CUs  CUs + 1  ..         slot of the GPU = place * X + XCD
@@ -114,6 +114,13 @@ def workgroups_per_cu(resources: Resources, gpu: Gpu) -> int:
     return min(fits[short], limits.workgroups_per_cu)
 
 
+def run_of(gpu: Gpu, n_dispatched: int) -> int:
+    """Consecutive ids that an XCD gets before the next one's turn, of so many workgroups, programs or clusters."""
+    if gpu.dispatch == "one_after_another":
+        return max(1, -(-n_dispatched // gpu.xcds))
+    return (gpu.dispatch_chunk or gpu.cus_per_xcd) if gpu.dispatch == "chunked" else 1
+
+
 def xcd_of(n_workgroups: int, gpu: Gpu, programs: int | None = None) -> np.ndarray:
     """XCD that each hardware workgroup id runs on, or each tile of a persistent kernel of so many programs.
 
@@ -130,12 +137,20 @@ def xcd_of(n_workgroups: int, gpu: Gpu, programs: int | None = None) -> np.ndarr
     -------
     xcd : (n_workgroups,) int64 array, each in ``0 .. gpu.xcds - 1``
     """
-    return (np.arange(n_workgroups, dtype=np.int64) % (programs or n_workgroups) + gpu.dispatch_offset) % gpu.xcds
+    launched = programs or n_workgroups
+    run = np.arange(n_workgroups, dtype=np.int64) % launched // run_of(gpu, launched)
+    return (run + gpu.dispatch_offset) % gpu.xcds
 
 
-def first_ids(xcds: int, offset: int) -> np.ndarray:
+def first_ids(xcds: int, offset: int, run: int = 1) -> np.ndarray:
     """(xcds,) int64: first hardware workgroup id of each XCD; the inverse of `xcd_of` for the first round."""
-    return (np.arange(xcds, dtype=np.int64) - offset) % xcds
+    return (np.arange(xcds, dtype=np.int64) - offset) % xcds * run
+
+
+@inlined
+def _after(machine, pid):
+    """Hardware id that an XCD dispatches after ``pid``: the next of its run, or the first of its next run."""
+    return pid + 1 if (pid + 1) % machine.run else pid + 1 + (machine.xcds - 1) * machine.run
 
 
 class Seat(NamedTuple):
@@ -214,7 +229,7 @@ def slots_of(machine: Any, multicast: np.ndarray | None = None) -> Slots:
         running=np.zeros((machine.xcds, machine.slots, 2), np.int64),
         pid=np.full((machine.xcds, machine.slots), -1, np.int64),
         program=np.full((machine.xcds, machine.slots), -1, np.int64),
-        waiting=first_ids(machine.xcds, machine.offset),
+        waiting=first_ids(machine.xcds, machine.offset, machine.run),
         counters=np.zeros(machine.pools + 1, np.int64),
         follows=np.zeros(0, np.int64),
         first=np.where(cu < whole, place - cu % size, -1),
@@ -259,7 +274,7 @@ def _claim(machine, n_tiles, counters, program):
 def _next_pid(machine, n_tiles, pid, slots, xcd, slot):
     """Hardware id (tile, if persistent) that a free slot takes up, or -1; ``pid`` is its last, -1 before the first.
 
-    persistent: pid + P, or a claim, while that is a tile;  else: the XCD's next id, waiting[xcd] += X
+    persistent: pid + P, or a claim, while that is a tile;  else: the XCD's next id, `_after` its last
     """
     if slots.follows.size:
         return slots.follows[pid if pid >= 0 else n_tiles + slot * machine.xcds + xcd]
@@ -275,7 +290,7 @@ def _next_pid(machine, n_tiles, pid, slots, xcd, slot):
         program, pid = slots.waiting[xcd], np.int64(-1)
         if program >= (machine.programs if machine.programs else n_tiles):
             return np.int64(-1)
-        slots.waiting[xcd] = program + machine.xcds
+        slots.waiting[xcd] = _after(machine, program)
         slots.program[xcd, slot] = program
         if not machine.programs:
             return program
@@ -318,7 +333,7 @@ def _take_cluster(start, machine, order, slots, xcd, first):
         pid = slots.waiting[xcd] * machine.cluster
         if pid >= order.size:
             return False
-        slots.waiting[xcd] += machine.xcds
+        slots.waiting[xcd] = _after(machine, slots.waiting[xcd])
         for place in range(first, first + machine.cluster):
             slots.pid[xcd, place] = slots.program[xcd, place] = pid
             slots.running[xcd, place, 0] = start[order[pid]]

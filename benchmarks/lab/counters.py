@@ -206,7 +206,7 @@ def _driver() -> str:
 
 L1 = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld"
 READS = "lts__t_sectors_srcunit_tex_op_read"
-COUNTERS = (*NsightCompute.passes[0], f"{L1}.sum", f"{L1}_lookup_hit.sum")
+COUNTERS = (*NsightCompute.metrics, f"{L1}.sum", f"{L1}_lookup_hit.sum")
 Counts = Mapping[str, float]
 
 

@@ -250,3 +250,9 @@ QUICK = (
 def quick_rows(rows: Sequence[Row]) -> list[Row]:
     """Those of the rows that a few seconds suffice for."""
     return [row for row in rows if row.id.startswith(QUICK)]
+
+
+def measured_speedups() -> dict[str, float]:
+    """Speedup over the launch order by id of a row, of the paper's logs."""
+    with (DATA / "mi300x_swizzleperf.csv").open(newline="", encoding="utf-8") as lines:
+        return {f"paper/{line['formula_id']}": float(line["speedup"]) for line in csv.DictReader(lines)}

@@ -15,6 +15,11 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\n\t" else f"\\u{{{ord(c):x}}}" for c in str(text))
 
 
+def one_line(name: str) -> str:
+    """Name of a file, which may hold any character, as one line."""
+    return visible(name).replace("\n", "\\n").replace("\t", "\\t")
+
+
 def percent(rate: float | None) -> str:
     """Write a rate of 0 to 1 as a percentage; a dash where there is none."""
     return "–" if rate is None or math.isnan(rate) else f"{100 * rate:.1f} %"

@@ -38,6 +38,7 @@ from swizzle_sim.triton_source.parameters import facts_of
 from swizzle_sim.triton_source.tile_axes import TileAxes
 from swizzle_sim.workload.launch import Array
 from xcd_model.errors import CaptureError, LanguageError, RunError
+from xcd_model.files import read_text
 
 MAX_FILE_BYTES, MAX_SOURCE_BYTES, MAX_LAUNCHES = 1 << 28, 1 << 21, 1000
 DEPTH = 1000  # calls of Python, those that read the file among them
@@ -64,7 +65,7 @@ def read_recording(path: Path) -> dict[str, Any]:
         size = path.stat().st_size
         if size > MAX_FILE_BYTES:
             raise CaptureError(f"{path.name}: {size} bytes; a recording has at most {MAX_FILE_BYTES}", code="format")
-        document = _parsed(path.read_text(encoding="utf-8"))
+        document = _parsed(read_text(path, most=MAX_FILE_BYTES))
     except OSError as error:
         raise CaptureError(f"{path}: cannot be read ({error.strerror})", code="declaration") from None
     except (ValueError, RecursionError) as error:

@@ -247,6 +247,9 @@ def load_fitting(name: str, words: Sequence[str] | None, gpu: Gpu, compile: bool
     try:
         workgroups_per_cu(found.resources, gpu)
     except ReplayError as error:
+        if not compile and not found.resources.source.startswith(f"compiled for {gpu.arch} "):
+            why = f"{found.name}'s registers are {found.resources.source}, and none of its workgroups fits {gpu.name}"
+            raise ReplayError(f"{why}: without --no-compile it is compiled for {gpu.arch}") from None
         tiles = {size: found.problem.get(size, 0) for size in SMALLER}
         if all(tiles.values()) and any(tiles[size] > least for size, least in SMALLER.items()):
             smaller = " ".join(f"{size}={least}" for size, least in SMALLER.items())

@@ -23,7 +23,7 @@ from xcd_model.errors import CaptureError, RunError
 File = Annotated[str, argument("FILE.py", "File with a Kernel(...) declaration, FILE.py:NAME, or a suite kernel.")]
 Out = Annotated[Path, option("--output", "--out", "-o", help="Trace file to write, such as my.trace.npz.")]
 Full = Annotated[bool, option("--full", help="Interpret every workgroup on real data: slow, follows anything.")]
-LineBytes = Annotated[int, option("--line-bytes", help="Cache line that the trace is for, in bytes.")]
+LineBytes = Annotated[int, option("--line-bytes", help="Cache line of the trace, in bytes.", hidden=True)]
 Seed = Annotated[int, option("--seed", help="Seed of the inputs and of the workgroups that are checked.")]
 
 

@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swizzle_sim.base.progress import Progress
-from swizzle_sim.cli.arguments import (
-    Json,
-    argument,
-    grouped,
-    known_families,
-    known_gpus,
-    known_kernels,
-    load_kernel,
-    load_swizzle,
-    option,
-    parse_sizes,
-)
-from swizzle_sim.cli.output import print_json, print_verdict
-from xcd_model.errors import SizeError, TornCluster
+from swizzle_sim.base.text import visible
+from swizzle_sim.cli.arguments import Json, grouped, known_families, known_gpus, known_kernels, offer, option
 
 if TYPE_CHECKING:
     from swizzle_sim.language import Grid, Swizzle
@@ -31,56 +19,85 @@ if TYPE_CHECKING:
     from xcd_model.errors import TornCluster
 
 FILES = "Files and folders"
-Exclude = Annotated[
-    list[str] | None,
-    option("--exclude", metavar="PATTERN", help="Of folders, leave this out, in the words of .gitignore.", panel=FILES),
+First = Annotated[
+    str,
+    typer.Argument(
+        metavar="FAMILY|TEXT|FILE",
+        help="A family; a text such as 'pid = pid'; a text, Python or Triton file, file.py::function, folder; - stdin.",
+        autocompletion=offer(known_families),
+    ),
 ]
-_SKIPS = "Exit 0 though functions are skipped, or nothing is found."
-AllowSkips = Annotated[bool, option("--allow-skips", help=_SKIPS, panel=FILES)]
-Junit = Annotated[Path | None, option("--junit", metavar="FILE", help="Write JUnit XML there.", panel=FILES)]
-Sarif = Annotated[Path | None, option("--sarif", metavar="FILE", help="Write SARIF 2.1.0 there.", panel=FILES)]
-_FIRST = "A family; a text such as 'pid = pid'; a text, Python or Triton file, file.py::function, folder; - stdin."
+More = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="FAMILY|TEXT|FILE|NAME=SIZE", help="More of them; sizes, such as M=4096 N=4096."),
+]
+GridText = Annotated[str | None, typer.Option("--grid", help="Launch grid, such as 4096, 64x64 or 8x16x4.")]
+OfKernel = Annotated[
+    str | None,
+    typer.Option(
+        "--kernel", help="Take grid and size names from this kernel instead.", autocompletion=offer(known_kernels)
+    ),
+]
+OfGpu = Annotated[
+    str | None,
+    typer.Option(
+        "--gpu",
+        help="GPU by name, or a TOML file: its XCDs. mi300x with --grid or --kernel.",
+        autocompletion=offer(known_gpus),
+    ),
+]
+Xcds = Annotated[int | None, typer.Option("--xcds", min=1, max=4096, help="XCDs, in place of the GPU's.")]
 _CLUSTER = "Workgroups, neighbours by their ids, that are dispatched as one cluster and have to stay together."
+Cluster = Annotated[int, option("--cluster", min=1, max=1024, help=_CLUSTER)]
+
+
+def _of_files(*names: str, help: str, **more: Any) -> Any:
+    return option(*names, help=help, panel=FILES, **more)
+
+
 _WHERE = "Where files must be bijective, such as 'num_pids % 8 == 0'."
+Where = Annotated[str, _of_files("--where", metavar="CONDITION", help=_WHERE)]
+_LAUNCH = "Launch grid of files in their sizes: 'cdiv(M, 64)'."
+LaunchText = Annotated[str, _of_files("--launch", metavar="EXPRESSION", help=_LAUNCH)]
+Answer = Annotated[str, _of_files("--answer", metavar="NAMES", help="Names that hold the tile in a Triton file.")]
 _EXPLAIN = "Of a file's remap that is refuted: conditions and a repair that are proved."
+Explain = Annotated[bool, _of_files("--explain", help=_EXPLAIN)]
 _CALL = "Call marked Python functions, each in a process of its own, in place of reading them: runs their files."
+Call = Annotated[bool, _of_files("--call", help=_CALL)]
+Junit = Annotated[Path | None, _of_files("--junit", metavar="FILE", help="Write JUnit XML there.")]
+Sarif = Annotated[Path | None, _of_files("--sarif", metavar="FILE", help="Write SARIF 2.1.0 there.")]
+_CERTIFICATE = "Write the proofs there: python -m swizzle_sim.proof.checker FILE checks them, with code of its own."
+Certificate = Annotated[Path | None, option("--certificate", metavar="FILE", help=_CERTIFICATE)]
+_ALLOW = "Exit 0 though functions are skipped, or nothing is found."
+AllowSkips = Annotated[bool, _of_files("--allow-skips", help=_ALLOW)]
+_BASELINE = "Findings that are known, and pass; those that are found no more are said."
+Baseline = Annotated[Path | None, _of_files("--baseline", metavar="FILE", help=_BASELINE)]
+_WRITE = "Write all that is found there, for --baseline; exit 0."
+WriteBaseline = Annotated[Path | None, _of_files("--write-baseline", metavar="FILE", help=_WRITE)]
+_STATISTICS = "Count the findings of each code, and list none."
+Statistics = Annotated[bool, _of_files("--statistics", help=_STATISTICS)]
+_EXCLUDE = "Of folders, leave this out, in the words of .gitignore."
+Exclude = Annotated[list[str] | None, _of_files("--exclude", metavar="PATTERN", help=_EXCLUDE)]
+_JOBS = "Processes; 0: one a core if files are many."
+Jobs = Annotated[int, _of_files("--jobs", min=0, max=256, help=_JOBS)]
 
 
 @dataclass(frozen=True)
 class Given:
     """What to check and where, as typed."""
 
-    swizzle: Annotated[str, argument("FAMILY|TEXT|FILE", _FIRST, known_families)]
-    more: Annotated[
-        list[str] | None, argument("FAMILY|TEXT|FILE|NAME=SIZE", "More of them; sizes, such as M=4096 N=4096.")
-    ] = None
-    grid: Annotated[str | None, option("--grid", help="Launch grid, such as 4096, 64x64 or 8x16x4.")] = None
-    kernel: Annotated[
-        str | None, option("--kernel", help="Take grid and size names from this kernel instead.", offers=known_kernels)
-    ] = None
-    gpu: Annotated[
-        str | None,
-        option(
-            "--gpu", help="GPU by name, or a TOML file: its XCDs. mi300x with --grid or --kernel.", offers=known_gpus
-        ),
-    ] = None
-    xcds: Annotated[int | None, option("--xcds", min=1, max=4096, help="XCDs, in place of the GPU's.")] = None
-    cluster: Annotated[int, option("--cluster", min=1, max=1024, help=_CLUSTER)] = 1
-    where: Annotated[str, option("--where", metavar="CONDITION", help=_WHERE, panel=FILES)] = ""
-    launch: Annotated[
-        str,
-        option(
-            "--launch", metavar="EXPRESSION", help="Launch grid of files in their sizes: 'cdiv(M, 64)'.", panel=FILES
-        ),
-    ] = ""
-    answer: Annotated[
-        str, option("--answer", metavar="NAMES", help="Names that hold the tile in a Triton file.", panel=FILES)
-    ] = ""
-    marked: Annotated[
-        bool, option("--marked", help="Of Python files, only what a # swizzle-check comment marks.", panel=FILES)
-    ] = False
-    explain: Annotated[bool, option("--explain", help=_EXPLAIN, panel=FILES)] = False
-    call: Annotated[bool, option("--call", help=_CALL, panel=FILES)] = False
+    swizzle: First
+    more: More = None
+    grid: GridText = None
+    kernel: OfKernel = None
+    gpu: OfGpu = None
+    xcds: Xcds = None
+    cluster: Cluster = 1
+    where: Where = ""
+    launch: LaunchText = ""
+    answer: Answer = ""
+    explain: Explain = False
+    call: Call = False
 
     @property
     def words(self) -> list[str]:
@@ -129,15 +146,36 @@ class Folders:
     """What of folders to check, how many files at once, and whether all has to be checked."""
 
     exclude: Exclude = None
-    jobs: Annotated[
-        int, option("--jobs", min=0, max=256, help="Processes; 0: one a core if files are many.", panel=FILES)
-    ] = 0
+    jobs: Jobs = 0
     allow_skips: AllowSkips = False
+    baseline: Baseline = None
+    write_baseline: WriteBaseline = None
+    statistics: Statistics = False
+
+    def compared(self, results: list[CheckResult], given: Given) -> list[CheckResult]:
+        """Results with those that are known marked; a new baseline has all."""
+        from swizzle_sim.testing import baseline, formats
+
+        if self.write_baseline:
+            formats.write("--write-baseline", self.write_baseline, baseline.written(results, self.write_baseline))
+        path = self.write_baseline or self.baseline
+        if not path:
+            return results
+        places = [Path(target) for target in given.targets if "::" not in target]
+        marked, stale = baseline.against(results, path, places)
+        for line in stale:
+            print(f"swizzle-sim: {path}: {visible(line)} is found no more: remove the line", file=sys.stderr)
+        return marked
 
 
 @grouped
 def check(
-    given: Given, folders: Folders = Folders(), junit: Junit = None, sarif: Sarif = None, json: Json = False
+    given: Given,
+    folders: Folders = Folders(),
+    certificate: Certificate = None,
+    junit: Junit = None,
+    sarif: Sarif = None,
+    json: Json = False,
 ) -> None:
     """Check that swizzles are bijections; exit 1 if one is not, 2 if one is not checked or there is none.
 
@@ -146,19 +184,41 @@ def check(
     """
     from swizzle_sim.cli.check_results import print_advice, print_annotations
     from swizzle_sim.testing.run import exit_status
+    from xcd_model.errors import SizeError
 
     if not any(given.targets):
         raise SizeError(f"nothing to check in {' '.join(given.words)}: name a file or a family first")
     if given.cluster > 1 and not given.at_one_grid:
         raise SizeError("--cluster is checked at one grid: add --grid, or --kernel")
-    results = _at_one_grid(given, json) if given.at_one_grid else _on_all_grids(given, folders, json)
+    if given.at_one_grid and (folders.baseline or folders.write_baseline or folders.statistics):
+        raise SizeError("--baseline, --write-baseline and --statistics are for files on all grids: leave --grid out")
+    results = _with_certificates(given, folders, certificate, json) if certificate else _results(given, folders, json)
     _write(results, junit, sarif)
     print_annotations(results, json=json)
-    status = exit_status(results, allow_skips=folders.allow_skips)
+    # a hook hands over the files of a commit, in which there may be nothing
+    only_files = folders.baseline is not None and not any(Path(one).is_dir() for one in given.targets)
+    status = exit_status(results, allow_skips=folders.allow_skips, allow_none=only_files)
     if status == 2:
         print_advice(results)
     if status:
         raise typer.Exit(status)
+
+
+def _results(given: Given, folders: Folders, json: bool) -> list[CheckResult]:
+    return _at_one_grid(given, json) if given.at_one_grid else _on_all_grids(given, folders, json)
+
+
+def _with_certificates(given: Given, folders: Folders, path: Path, json: bool) -> list[CheckResult]:
+    """Results of one process, and the proofs that were found meanwhile."""
+    from json import dumps
+
+    from swizzle_sim.proof import certificates
+    from swizzle_sim.testing import formats
+
+    with certificates() as found:
+        results = _results(given, replace(folders, jobs=1), json)
+    formats.write("--certificate", path, dumps({"certificates": found}).encode())
+    return results
 
 
 def _write(results: list[CheckResult], junit: Path | None, sarif: Path | None) -> None:
@@ -171,11 +231,14 @@ def _write(results: list[CheckResult], junit: Path | None, sarif: Path | None) -
 
 
 def _at_one_grid(given: Given, json: bool) -> list[CheckResult]:
+    from swizzle_sim.cli.arguments import load_kernel, load_swizzle, parse_sizes
+    from swizzle_sim.cli.output import print_json, print_verdict
     from swizzle_sim.language import Grid, verify
     from swizzle_sim.language.lattice import claim_of
     from swizzle_sim.testing.run import CheckResult
     from swizzle_sim.testing.settle import settle_verdict
     from xcd_model import gpu as load_gpu
+    from xcd_model.errors import SizeError
 
     if (given.grid is None) == (given.kernel is None):
         raise SizeError("say where to check: either --grid 4096 (or 64x64, 8x16x4) or --kernel gemm M=4096")
@@ -189,7 +252,7 @@ def _at_one_grid(given: Given, json: bool) -> list[CheckResult]:
     documents, results = [], []
     for target, candidate in zip(given.targets, candidates, strict=True):
         begin = time.perf_counter()
-        verdict = verify(candidate, where, num_xcds, sizes=names or None, lattice=others)
+        verdict = verify(candidate, where, num_xcds, sizes=names or None, lattice=others, sample=True)
         verdict = settle_verdict(verdict, candidate, where, num_xcds)
         document: dict[str, Any] = {"swizzle": candidate.name, "source": candidate.source}
         document |= {"grid": list(where.launch), "num_xcds": num_xcds, "problem": names, "verdict": verdict.as_dict()}
@@ -214,8 +277,13 @@ def _at_one_grid(given: Given, json: bool) -> list[CheckResult]:
 
 def _torn(candidate: Swizzle, where: Grid, num_xcds: int, sizes: dict[str, int], cluster: int) -> TornCluster | None:
     """How a bijection tears a cluster of neighbouring workgroups apart, if it does."""
+    from swizzle_sim.testing.expression import refuse_more
+    from xcd_model.errors import SizeError, TornCluster
     from xcd_model.trace.clusters import check_together
 
+    if cluster == 1:
+        return None
+    refuse_more(where)
     if where.num_pids % cluster or where.launch[0] % cluster:
         raise SizeError(f"--cluster {cluster}: the grid {where} is not a whole number of clusters along x")
     try:
@@ -226,7 +294,9 @@ def _torn(candidate: Swizzle, where: Grid, num_xcds: int, sizes: dict[str, int],
 
 
 def _on_all_grids(given: Given, folders: Folders, json: bool) -> list[CheckResult]:
+    from swizzle_sim.base.progress import Progress
     from swizzle_sim.cli.check_results import document, print_results
+    from swizzle_sim.cli.output import print_json
     from swizzle_sim.testing.directive import options_of_words
     from swizzle_sim.testing.explain import explained
     from swizzle_sim.testing.folders import files_under
@@ -240,19 +310,17 @@ def _on_all_grids(given: Given, folders: Folders, json: bool) -> list[CheckResul
     files = []
     for target in given.targets:
         path, _, function = target.partition("::")
-        marked = given.marked and not function
-        found = files_under([Path(path)], marked=marked, exclude=folders.exclude or ())
+        found = files_under([Path(path)], exclude=folders.exclude or ())
         files += [(file, function) for file in found]
     results: list[CheckResult] = []
     with Progress("checking", "files") as progress:
-        for k, of_file in enumerate(
-            check_files(files, over, marked=given.marked, jobs=folders.jobs, call=given.call), 1
-        ):
+        for k, of_file in enumerate(check_files(files, over, jobs=folders.jobs, call=given.call), 1):
             results += [explained(one, over) for one in of_file] if given.explain else of_file
             if len(files) > 1:
                 progress(k, len(files))
+    results = folders.compared(results, given)
     if json:
         print_json(document(results))
     else:
-        print_results(results)
+        print_results(results, statistics=folders.statistics)
     return results

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from swizzle_sim.base.atomic_write import write_whole
+from swizzle_sim.base.progress import Progress
 from swizzle_sim.cli.arguments import (
     REPLAY_WORDS,
     SWIZZLE_WORDS,
@@ -31,6 +32,7 @@ from xcd_model.errors import CompileError, HardwareError, RunError
 if TYPE_CHECKING:
     from swizzle_sim.hardware.agreement import Agreement
     from swizzle_sim.hardware.measurement import Measurement
+    from swizzle_sim.hardware.registered import Registered
 
 Top = Annotated[int, option("--top", min=1, max=100, help="How many of the best candidates.")]
 Check = Annotated[bool, option("--check/--no-check", help="Interpret and compile each rewritten kernel first.")]
@@ -71,9 +73,11 @@ def bundle(
             raise HardwareError(
                 "a run has its own sizes and candidates: leave sizes and --swizzle out, or name a kernel"
             )
-        manifest = bundle_run(run, top, folder, seed=seed, check=check)
+        with Progress("bundling", "orders") as progress:
+            manifest = bundle_run(run, top, folder, seed=seed, check=check, on_candidate=progress)
     else:
-        manifest = _of_kernel(what, candidates, folder, seed, check)
+        with Progress("bundling", "orders") as progress:
+            manifest = _of_kernel(what, candidates, folder, seed, check=check, on_candidate=progress)
     if json:
         keys = ("bundle", "kernel", "problem", "gpu", "run")
         names = [one["name"] for one in manifest["candidates"]]
@@ -98,8 +102,8 @@ def price_of(candidate: dict[str, Any]) -> str:
     return f" ({price}{'; ' + price.advice if price.advice else ''})"
 
 
-def _of_kernel(name: str, given: Candidates, folder: Path, seed: int, check: bool) -> dict[str, Any]:
-    from swizzle_sim.hardware.bundle import Finalist, make_bundle
+def _of_kernel(name: str, given: Candidates, folder: Path, seed: int, **how: Any) -> dict[str, Any]:
+    from swizzle_sim.hardware.bundle import Finalist, Origin, make_bundle
     from swizzle_sim.pricing.scoring import Scorer
     from swizzle_sim.rewrite.price import score_as_compiled
 
@@ -118,13 +122,13 @@ def _of_kernel(name: str, given: Candidates, folder: Path, seed: int, check: boo
             print(f"{one}: written in the general form, not compiled: {error}", file=sys.stderr)
             score = scorer.score(found)
         finalists.append(Finalist(name=found.name or one, source=found.source, score=score))
-    return make_bundle(workload, device, finalists, folder, baseline=scorer.baseline, seed=seed, check=check)
+    return make_bundle(workload, device, finalists, folder, baseline=scorer.baseline, origin=Origin(seed=seed), **how)
 
 
 def import_(
     result: Annotated[
         Path,
-        argument("RESULT|RUN|DIR", "result.json of confirm.py, a profiler's own file; or a run, a bundle: again."),
+        argument("RESULT|RUN|DIR", "result.json of confirm.py; a run or a bundle, again; or registered predictions."),
     ],
     run: Annotated[
         Path | None, option("--run", help="Run (or bundle) it belongs to; by default the one it names.")
@@ -140,15 +144,16 @@ def import_(
     """
     from swizzle_sim.hardware.agreement import agreement as compare
     from swizzle_sim.hardware.node.manifest import MANIFEST
-    from swizzle_sim.hardware.results import check_result, is_result, keep_result, manifest_for, read_result
+    from swizzle_sim.hardware.registered import PREDICTED, scored
+    from swizzle_sim.hardware.results import check_result, keep_result, manifest_for, read_result
     from swizzle_sim.hardware.runs import agreements_in, predictor
 
+    if (result / PREDICTED).is_file():
+        _show_registered(scored(result), json)
+        return
     if result.is_dir():
         again = agreements_in(result, replay)
         _show(again, json, _stored(result, again))
-        return
-    if not is_result(result):
-        _look_into(result, json)
         return
     found = read_result(result)
     where = run or _home_of(result, found)
@@ -158,26 +163,19 @@ def import_(
     _show([compare(manifest, found, predictor(where, manifest))], json, [str(stored)] if stored else [])
 
 
-def _look_into(path: Path, json: bool) -> None:
-    """Show what a profiler's own file says; nothing is stored."""
-    from swizzle_sim.hardware.readers import read_profile
-
-    found = read_profile(path)
+def _show_registered(found: Registered, json: bool) -> None:
+    """Print how many of the registered predictions in a folder came true."""
     if json:
-        document = {"format": found.format, "dispatches": [asdict(one) for one in found.dispatches]}
-        print_json({**document, "agents": [asdict(one) for one in found.agents], "notes": list(found.notes)})
+        print_json({**asdict(found), "figures": found.rows()})
         return
     rows = [
-        [one.kernel[:60], str(one.number), _fixed(one.duration_ns, 1e-3), name, f"{value:.6g}"]
-        for one in found.dispatches
-        for name, value in (one.counters or {"-": float("nan")}).items()
+        [row["figure"], str(row["measured"]), str(row["true"]), f"{100 * row['within']:.0f}", _fixed(error, 100.0)]
+        for row in found.rows()
+        for error in (row["median_error"],)
     ]
-    if rows:
-        table(f"{path}: {found.format}", ("kernel", "launch", "time [µs]", "counter", "value"), rows, left=1)
-    for agent in found.agents:
-        line(f"{agent.name} {agent.product}: {agent.xcds} XCDs, {agent.compute_units} CUs")
-    for note in found.notes:
-        line(f"note: {note}")
+    title = f"{found.name}: {len(found.outcomes)} of {found.predictions} registered predictions {found.kind}"
+    columns = ("figure", "measured", "true", "within [points, %]", "median error [points, %]")
+    table(title, columns, rows, left=1, note="simulated before anybody ran them; " + found.kind)
 
 
 def _fixed(value: float | None, scale: float = 1.0, digits: int = 1) -> str:
@@ -229,6 +227,8 @@ def _show(found: list[Agreement], json: bool, written: list[str]) -> None:
 
 
 def _document(one: Agreement) -> dict[str, Any]:
+    from swizzle_sim.hardware.agreement import outcome
+
     return {
         "bundle": one.manifest["bundle"],
         "kernel": one.manifest["kernel"],
@@ -242,15 +242,19 @@ def _document(one: Agreement) -> dict[str, Any]:
             {
                 **{"figure": c.figure.name, "unit": c.figure.unit, "candidates": list(c.candidates)},
                 **{"predicted": list(c.predicted), "measured": list(c.measured)},
-                **{"rank_correlation": c.rank_correlation, "same_winner": c.same_winner},
+                **{"same_winner": c.same_winner, "spread": list(c.spread)},
+                **dict(zip(("pairs_apart", "pairs_right"), c.pairs, strict=True)),
             }
             for c in one.comparisons
         ],
+        "outcome": outcome(one),
         "notes": one.result["notes"],
     }
 
 
 def _print(one: Agreement) -> None:
+    from swizzle_sim.hardware.node.formulas import formulas_of
+
     kind, replay = one.kind, one.manifest["replay"]
     reads = "read from the fabric" if one.manifest["gpu"]["vendor"] == "amd" else "read from memory"
 
@@ -275,5 +279,7 @@ def _print(one: Agreement) -> None:
         line(said)
     if kind == "replayed":
         line("replayed: these counts come from a stand-in or a recording; nothing here was measured")
+    for formula in formulas_of(one.manifest["gpu"]["arch"]):
+        line(f"{formula} ({formula.source})")
     for doubt in one.doubts:
         line(doubt)

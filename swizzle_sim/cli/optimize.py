@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from xcd_model import Gpu
 
 RUNS = "runs"
+MODELS = ("llm", "direct", "two-stage")  # proposers that ask a model
 ABOUT = ("kernel", "gpu", "problem", "replay", "seed", "kind")  # of the document of a proposer
 
 KernelName = Annotated[
@@ -82,7 +83,7 @@ def optimize(
         return
     check_options(proposer, llm.given(), search.given())
     work, device = launch.load(run.compile)
-    compiled = {"compile": True} if run.compile and proposer in ("llm", "two-stage") else {}
+    compiled = {"compile": True} if run.compile and proposer in MODELS else {}
     _propose(proposer, work, device, run, None, {**llm.given(), **search.given(), **compiled}, json)
 
 
@@ -132,7 +133,7 @@ def _as_before(
 
 def _proposer_of(about: dict[str, Any]) -> str:
     if "settings" in about:
-        return "two-stage" if about["settings"].get("stage_two") else "llm"
+        return "two-stage" if about["settings"].get("stage_two") else "direct"
     return about.get("strategy") or ("search" if "search" in about else "families")
 
 

@@ -155,6 +155,7 @@ def pct(rate: float | None) -> str:
 
 SCORE: Mapping[str, Callable[[Score], str]] = {
     "L2 hit\nrate [%]": lambda score: pct(score.l2_hit_rate),
+    "without\ncode [%]": lambda score: pct(score.data_l2_hit_rate),
     "Infinity\nCache hit\nrate [%]": lambda score: pct(score.mall_hit_rate),
     "HBM\n[GB]": lambda score: f"{score.hbm_bytes / 1e9:.3f}",
     "time\n[µs]": lambda score: f"{score.time_us:.1f}",
@@ -164,17 +165,18 @@ SCORE: Mapping[str, Callable[[Score], str]] = {
 SCORE_COLUMNS = tuple(SCORE)
 
 
-def score_columns(gpu: str, replay: str) -> tuple[str, ...]:
-    """Heads of `score_cells`, which say of a time where it does not rank orders."""
-    if replay == "timed" and times_rank(gpu, replay):
+def score_columns(gpu: str, replay: str, work_class: str = "") -> tuple[str, ...]:
+    """Heads of `score_cells`, which say of a time where it does not decide."""
+    if times_rank(gpu, replay, work_class):
         return SCORE_COLUMNS
-    doubt = {"time\n[µs]": "time [µs],\nranks no\norders", "speedup": "speedup,\nranks no\norders"}
+    doubt = {"time\n[µs]": "time [µs],\ndoes not\ndecide", "speedup": "speedup,\ndoes not\ndecide"}
     return tuple(doubt.get(column, column) for column in SCORE_COLUMNS)
 
 
-def simulated(gpu: str, replay: str) -> str:
-    """Note under a table of scores: what kind of numbers these are, and what a time is worth."""
-    return "\n".join([SIMULATED[replay], *([times_note(gpu, replay)] if replay == "timed" else []), BELIEVE])
+def simulated(gpu: str, replay: str, work_class: str = "") -> str:
+    """Note under a table of scores: what kind of numbers these are, and which figure decides between orders."""
+    note = [times_note(gpu, replay, work_class)] if replay == "timed" else []
+    return "\n".join([SIMULATED[replay], *note, BELIEVE])
 
 
 def print_advice(advice: Advice) -> None:
@@ -190,12 +192,19 @@ def score_cells(score: Score | None) -> list[str]:
 
 
 def score_table(
-    title: str, heads: Sequence[str], rows: Iterable[tuple[Any, ...]], gpu: str, replay: str, left: int | None = None
+    title: str,
+    heads: Sequence[str],
+    rows: Iterable[tuple[Any, ...]],
+    gpu: str,
+    replay: str,
+    left: int | None = None,
+    work_class: str = "",
 ) -> None:
     """Print scores: each row has cells below ``heads``, all of them text if not ``left`` are, and a score or None."""
     cells = [[*row[:-1], *score_cells(row[-1])] for row in rows]
     left = len(heads) if left is None else left
-    table(title, [*heads, *score_columns(gpu, replay)], cells, left=left, note=simulated(gpu, replay))
+    figures = score_columns(gpu, replay, work_class)
+    table(title, [*heads, *figures], cells, left=left, note=simulated(gpu, replay, work_class))
 
 
 def title_of(kernel: Kernel, gpu: Gpu) -> str:
@@ -214,12 +223,12 @@ def say(line: str) -> None:
 
 
 def print_verdict(candidate: Swizzle, grid: Grid, num_xcds: int, verdict: Verdict, on: str = "") -> None:
-    """Say whether a candidate is a bijection here, and where else, which is proved if it can be."""
+    """Say whether a candidate is a bijection here, and where else."""
     from swizzle_sim.language.lattice import claim_of
-    from swizzle_sim.testing.settle import settle_verdict
 
-    verdict = settle_verdict(verdict, candidate, grid, num_xcds)
     answer = "a bijection" if verdict.bijective else "NOT a bijection"
+    if verdict.bijective and verdict.sampled:
+        answer = "no counter-example in a sample of the workgroups"
     if verdict.counterexample and verdict.counterexample.code == "deadlock":
         answer = "a bijection that may WAIT FOR EVER"
     line(f"{candidate.name}: {answer} at grid {grid}{on}, {num_xcds} XCDs")
@@ -233,15 +242,22 @@ def print_verdict(candidate: Swizzle, grid: Grid, num_xcds: int, verdict: Verdic
 
 
 def scored_on(scorer: Scorer) -> dict[str, Any]:
-    """What every JSON document of scores begins with: the kernel, the GPU and the replay."""
+    """What every JSON document of scores begins with: the kernel, its class, the GPU and the replay."""
+    from swizzle_sim.pricing.access_patterns import emulated
+    from swizzle_sim.search.ranking import default_objectives
+
+    formats = emulated(scorer.kernel, scorer.gpu)
     return {
         "kernel": scorer.kernel.name,
         "gpu": scorer.gpu.name,
         "problem": dict(scorer.kernel.problem),
         "replay": scorer.replay,
         "kind": "simulated",
+        "work_class": scorer.work_class,
+        "decides": default_objectives(scorer.gpu.name, scorer.replay, scorer.work_class)[0].name,
         "seed": scorer.seed,
         "jitter_ns": scorer.jitter_ns,
+        **({"emulated": formats} if formats else {}),
     }
 
 

@@ -26,7 +26,7 @@ from xcd_model.files import read_text
 
 tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 
-LLM, SEARCH = "Options of --proposer llm and two-stage", "Options of --proposer search"
+LLM, SEARCH = "Options of --proposer llm, direct and two-stage", "Options of --proposer search"
 
 
 EVERYDAY = ("--model", "--max-minutes", "--evaluations", "--tune")
@@ -77,6 +77,7 @@ Candidates = Annotated[
 MaxDollars = Annotated[float | None, _llm("--max-dollars", metavar="USD", min=0, help="Stop after spending that many.")]
 Temperature = Annotated[float | None, _llm("--temperature", metavar="T", min=0, max=2, help="Sampling temperature.")]
 Prices = Annotated[Path | None, _llm("--prices", metavar="FILE", help="Price table in place of the shipped one.")]
+Image = Annotated[bool, _llm("--image", help="Show the model a picture of the best mapping.")]
 Program = Annotated[Path | None, _llm("--program", metavar="FILE", help="Program that tune-prompt saved.")]
 
 Evaluations = Annotated[
@@ -99,8 +100,8 @@ Tune = Annotated[
     _search(
         "--tune",
         metavar="tiles|configs|loop|layout",
-        help="Search tile sizes, warps and stages together with GROUP_M; or try all of an autotuner's configurations "
-        "with swizzles; or, with them, the direction of the main loop and the cache policy of loads, or row lengths.",
+        help="Search tiles with GROUP_M, all configurations of an autotuner, loop direction and cache policy, or row "
+        "lengths, with swizzles.",
         offers=("tiles", "configs", "loop", "layout"),
     ),
 ]
@@ -110,8 +111,9 @@ Proposer = Annotated[
     option(
         "--proposer",
         metavar="NAME|FILE.py:FUNCTION",
-        help="Source of candidates: families, search, ceiling (permutations), llm, two-stage, or one of your own.",
-        offers=("families", "search", "ceiling", "llm", "two-stage"),
+        help="Source of candidates: families, search, ceiling (permutations), llm (two-stage where replays are cheap, "
+        "else direct), or a strategy of your own.",
+        offers=("families", "search", "ceiling", "llm", "direct", "two-stage"),
     ),
 ]
 Out = Annotated[
@@ -226,8 +228,8 @@ class LlmOptions:
         str | None,
         _llm(
             "--context",
-            metavar="NAME",
-            help="Hardware description in the prompt: aware, unaware or overload.",
+            metavar="NAME|FILE.py:FUNCTION",
+            help="Hardware description in the prompt: aware, unaware, overload, or your own.",
             offers=("aware", "unaware", "overload"),
         ),
     ] = None
@@ -256,7 +258,7 @@ class LlmOptions:
     ] = None
     stream: Annotated[bool, _llm("--stream", help="Read answers as they are written.")] = False
     structured: Annotated[bool, _llm("--structured", help="Constrain answers by a JSON schema.")] = False
-    image: Annotated[bool, _llm("--image", help="Show the model a picture of the best mapping.")] = False
+    image: Image = False
     no_compare: Annotated[
         bool, _llm("--no-compare", help="Leave out the families and the search that stand beside the models' orders.")
     ] = False

@@ -84,11 +84,15 @@ def print_table(end: End, scorer: Scorer, shown: Sequence[tuple[str, str, Attemp
         for (label, name, a), domain in zip(shown, domains, strict=True)
     ]
     heads = ["", "swizzle", *(["valid where"] if conditional else [])]
-    score_table(title_of(scorer.kernel, scorer.gpu), heads, rows, scorer.gpu.name, scorer.replay)
+    score_table(
+        title_of(scorer.kernel, scorer.gpu), heads, rows, scorer.gpu.name, scorer.replay, work_class=scorer.work_class
+    )
 
 
 def print_run(end: End, scorer: Scorer, remarks: Sequence[str] = ()) -> None:
     """Print a run: advice first, then the table, remarks and files."""
+    from swizzle_sim.pricing.access_patterns import emulated, emulated_note
+
     run, counts = end.run, _counts(end.run)
     places = run.ranking.places(run.attempts)
     print_table(end, scorer, [("", "launch order", run.baseline), *((places[a.number], a.name, a) for a in _top(run))])
@@ -98,6 +102,8 @@ def print_run(end: End, scorer: Scorer, remarks: Sequence[str] = ()) -> None:
         f"{counts['tried']} candidates tried: {counts['scored']} scored, "
         f"{counts['duplicates']} repeat another's permutation, {counts['refused']} refused",
     ]
+    if note := emulated_note(emulated(scorer.kernel, scorer.gpu), scorer.gpu):
+        lines.append(note)
     if run.best.number == run.baseline.number:
         lines.append("no candidate beats the launch order: best.* hold the identity")
     print_end(end, [*lines, *remarks], "history")

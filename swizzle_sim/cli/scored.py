@@ -18,12 +18,12 @@ from swizzle_sim.cli import output
 from swizzle_sim.cli.arguments import Launch, OfOne, ReplayOptions
 from swizzle_sim.cli.output import line, table
 from swizzle_sim.language import Swizzle, Verdict
-from swizzle_sim.pricing.access_patterns import pitch_note, uncoalesced
+from swizzle_sim.pricing.access_patterns import emulated, emulated_note, pitch_note, uncoalesced
 from swizzle_sim.pricing.fitted import fitted_constants
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer, Spread, spread
 from swizzle_sim.pricing.waiting import Waited, waited
-from swizzle_sim.search.advice import Advice, advise, advise_run, one_xcd
+from swizzle_sim.search.advice import Advice, advise_run, one_xcd
 from swizzle_sim.search.candidates import shortlist
 from swizzle_sim.search.draws import OverDraws, over_draws
 from swizzle_sim.search.history import Attempt
@@ -101,7 +101,7 @@ def _attempt(number: int, one: Swizzle, verdict: Verdict, score: Score | None) -
 
 def _ranking(scorer: Scorer) -> Ranking:
     """What ranks orders of the GPU."""
-    return Ranking(default_objectives(scorer.gpu.name, scorer.replay), gpu=scorer.gpu.name)
+    return Ranking(default_objectives(scorer.gpu.name, scorer.replay, scorer.work_class), gpu=scorer.gpu.name)
 
 
 def score_one(given: Sequence[Swizzle], launch: Launch, how: ReplayOptions, more: OfOne, json: bool) -> bool:
@@ -115,8 +115,16 @@ def score_one(given: Sequence[Swizzle], launch: Launch, how: ReplayOptions, more
     elif found:
         found.print()
     if not json and candidate.name != LAUNCHED:
-        output.print_verdict(candidate, scorer.kernel.grid, scorer.gpu.xcds, verdict)
+        _say(candidate, scorer, verdict)
     return verdict.bijective
+
+
+def _say(candidate: Swizzle, scorer: Scorer, verdict: Verdict, on: str = "") -> None:
+    """Say what `check` says of a candidate."""
+    from swizzle_sim.testing.settle import settle_verdict
+
+    grid, xcds = scorer.kernel.grid, scorer.gpu.xcds
+    output.print_verdict(candidate, grid, xcds, settle_verdict(verdict, candidate, grid, xcds), on)
 
 
 def _document(scorer: Scorer, candidate: Swizzle, verdict: Verdict, found: InFull | None) -> dict[str, Any]:
@@ -163,8 +171,9 @@ class InFull:
         found = scored_as_compiled(scorer, candidate, order, compile=how.compile)
         advice = None
         if how.replay == "timed" and candidate.name != LAUNCHED:
-            attempt = _attempt(1, candidate, verdict, found.score)
-            advice = advise(scorer, _ranking(scorer), scorer.baseline, attempt)
+            launched = Swizzle.parse("identity", name=LAUNCHED)
+            two = ((launched, verdict, scorer.baseline), (candidate, verdict, found.score))
+            advice = advise_run(scorer, _ranking(scorer), [_attempt(n, *one) for n, one in enumerate(two)])
         remap = own_remap(scorer.kernel, scorer.gpu.xcds) if scorer.kernel.file else None
         return cls(
             scorer=scorer,
@@ -226,7 +235,9 @@ class InFull:
         scorer, gpu, traffic = self.scorer, self.scorer.gpu, self.found.traffic
         scores = {LAUNCHED: scorer.baseline, name: self.found.score}
         title = output.title_of(scorer.kernel, gpu)
-        output.score_table(title, ("swizzle",), list(scores.items()), gpu.name, scorer.replay)
+        output.score_table(
+            title, ("swizzle",), list(scores.items()), gpu.name, scorer.replay, work_class=scorer.work_class
+        )
         for far in uncoalesced(scorer.trace):
             line(str(far))
         output.print_balance(scorer.work, scores)
@@ -242,6 +253,8 @@ class InFull:
         names = _fitted(self.scorer)
         listed = f": {', '.join(names)} (rows: docs/gpus.md)" if names else ""
         line(f"{len(names)} constant{'' if len(names) == 1 else 's'} fitted to measured rows{listed}")
+        if note := emulated_note(emulated(self.scorer.kernel, self.scorer.gpu), self.scorer.gpu):
+            line(note)
         pitches = self.scorer.trace.power_of_two_pitches
         if pitches and (note := pitch_note(pitches, self.scorer.gpu)):
             line(note)
@@ -371,7 +384,7 @@ def _on_gpu(scorer: Scorer, orders: Sequence[Swizzle], how: ReplayOptions, on_or
         verdicts.append(verdict)
         attempts.append(_attempt(number, one, verdict, score))
         on_order(number + 1)
-    advice = advise_run(scorer, _ranking(scorer), attempts, "") if how.replay == "timed" and len(orders) > 1 else None
+    advice = advise_run(scorer, _ranking(scorer), attempts) if how.replay == "timed" and len(orders) > 1 else None
     return OnGpu(scorer, attempts, verdicts, advice)
 
 
@@ -398,19 +411,24 @@ def _print_table(orders: Sequence[Swizzle], found: Sequence[OnGpu]) -> None:
         columns, scored = _columns(on, several)
         heads += columns
         cells = [[*row, *more] for row, more in zip(cells, scored, strict=True)]
-    table(title, heads, cells, note=_note(found))
+    table(title, heads, [cells[k] for k in _as_ranked(found[0])], note=_note(found))
     for on in found:
         for one, verdict, attempt in zip(orders, on.verdicts, on.attempts, strict=True):
             if not verdict.bijective:
-                gpu = on.scorer.gpu
-                output.print_verdict(one, on.scorer.kernel.grid, gpu.xcds, verdict, f", {gpu.name}")
+                _say(one, on.scorer, verdict, f", {on.scorer.gpu.name}")
             elif attempt.score and attempt.score.price and attempt.score.price.loses_occupancy:
                 line(f"{one.name} on {on.scorer.gpu.name}: {attempt.score.price} (workgroups lost)")
 
 
+def _as_ranked(on: OnGpu) -> list[int]:
+    """Places of the orders in a table: the launch order, the others as `optimize` ranks them, and what has no score."""
+    ranked = [one.number for one in _ranking(on.scorer).order(on.attempts) if one.number]
+    return [0, *ranked, *(one.number for one in on.attempts if one.score is None)]
+
+
 def _columns(on: OnGpu, several: bool) -> tuple[list[str], list[list[str]]]:
     """Heads and cells of one GPU: with several, its name above the three figures that decide."""
-    heads = list(output.score_columns(on.scorer.gpu.name, on.scorer.replay))
+    heads = list(output.score_columns(on.scorer.gpu.name, on.scorer.replay, on.scorer.work_class))
     cells = [output.score_cells(a.score) for a in on.attempts]
     if not several:
         return heads, cells
@@ -421,5 +439,7 @@ def _columns(on: OnGpu, several: bool) -> tuple[list[str], list[list[str]]]:
 def _note(found: Sequence[OnGpu]) -> str:
     """What kind of numbers these are, and on which of the GPUs times rank orders."""
     replay = found[0].scorer.replay
-    notes = {times_note(on.scorer.gpu.name, replay) for on in found} if replay == "timed" else set()
+    notes = (
+        {times_note(on.scorer.gpu.name, replay, on.scorer.work_class) for on in found} if replay == "timed" else set()
+    )
     return "\n".join([output.SIMULATED[replay], *sorted(notes), output.BELIEVE])

@@ -207,7 +207,7 @@ class Evaluator:
         gpu = scorer.gpu
         reads = (
             gpu.xcds,
-            gpu.dispatch_offset,
+            (gpu.dispatch, gpu.dispatch_chunk, gpu.dispatch_offset),
             gpu.l2.line_bytes,
             gpu.l2.fetch_bytes,
             gpu.l2.read_request_bytes,

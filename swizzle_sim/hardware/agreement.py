@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 from swizzle_sim.hardware.measurement import Measurement
@@ -27,6 +29,8 @@ class Figure:
     vendors: tuple[str, ...] = ("amd", "nvidia")  # whose counters have it
 
 
+RIGHT = ("bitwise", "tolerance")
+STEADY = 0.97  # a clock that falls lower than this share of its highest moves times more than orders often do
 SECTOR_BYTES = 32  # what an NVIDIA L2 counts in
 FIGURES = (
     Figure("L2 hit rate", "", "l2_hit_rate", "l2_hit_rate", +1),
@@ -51,25 +55,30 @@ class Comparison:
     candidates: tuple[str, ...]
     predicted: tuple[float, ...]
     measured: tuple[float, ...]
-    # spearman's, ties at their mean rank; None with fewer than three candidates or all equal
-    rank_correlation: float | None
     same_winner: bool  # the candidate predicted best is the measured best, or equal to it
+    spread: tuple[tuple[float, float], ...] = ()  # of each measurement: lowest and highest, or quartiles of times
 
     @property
-    def nothing_to_rank(self) -> str:
-        """Why no candidate wins, in words; empty where one does."""
-        for values, where in ((self.measured, ""), (self.predicted, " in the prediction")):
-            if len(set(values)) == 1:
-                return f"all orders equal{where}: nothing to rank"
-        return ""
+    def pairs(self) -> tuple[int, int]:
+        """Pairs of orders that differ by more than their spread, and how many of them were predicted right."""
+        right = apart = 0
+        for i, j in combinations(range(len(self.measured)), 2):
+            (_, below), (above, _) = sorted((self.spread[i], self.spread[j]))
+            if below < above:
+                apart += 1
+                right += (self.predicted[i] - self.predicted[j]) * (self.measured[i] - self.measured[j]) > 0
+        return apart, right
 
     def sentence(self, orders: int) -> str:
         """How well the figure is predicted over the candidates that have it, of so many orders."""
         over = f"over {len(self.candidates)} of {orders} orders"
-        if self.nothing_to_rank:
-            return f"{self.figure.name}: {self.nothing_to_rank}, {over}"
-        rho = "" if self.rank_correlation is None else f"rank correlation {self.rank_correlation:+.2f}, "
-        return f"{self.figure.name}: {rho}{'the same' if self.same_winner else 'another'} winner, {over}"
+        if len(set(self.predicted)) == 1:
+            return f"{self.figure.name}: all orders equal in the prediction, {over}"
+        apart, right = self.pairs
+        told = (
+            f"{right} of {apart} pairs beyond the spread the right way round" if apart else "no two beyond the spread"
+        )
+        return f"{self.figure.name}: {told}, {'the same' if self.same_winner else 'another'} winner, {over}"
 
 
 @dataclass(frozen=True)
@@ -89,14 +98,48 @@ class Agreement:
 
     @property
     def sentences(self) -> list[str]:
-        """How well each figure is predicted."""
-        return [one.sentence(len(self.measurements)) for one in self.comparisons]
+        """How well each figure is predicted, and what came of the choice."""
+        return [*(one.sentence(len(self.measurements)) for one in self.comparisons), *outcome(self)]
 
     @property
     def doubts(self) -> list[str]:
         """What may be wrong with the measurements, each said once."""
-        said = (f"doubt: {one.name}: {text}" for one in self.measurements for text in one.doubts)
+        said = [f"doubt: {one.name}: {text}" for one in self.measurements for text in one.doubts]
+        clock = ((self.result.get("timing") or {}).get("board") or {}).get("clock_mhz")
+        if clock and clock["lowest"] < STEADY * clock["highest"]:
+            said.append(
+                f"doubt: the clock was {clock['lowest']:.0f} to {clock['highest']:.0f} MHz while orders were timed"
+            )
         return list(dict.fromkeys(said))
+
+
+def outcome(found: Agreement) -> list[str]:
+    """Whether the first candidate did what was predicted of it, what choosing it loses, and who is level with the best.
+
+    The reference is the launch order as rewritten code where the bundle has it: another text is compiled otherwise.
+    """
+    times = {one.candidate: one for one in found.measurements if "time_cold_us" in one.spreads and one.right in RIGHT}
+    still = [
+        one["id"]
+        for one in found.manifest["candidates"]
+        if one["id"] in times and not one.get("moved", one.get("order"))
+    ]
+    moved = [one["id"] for one in found.manifest["candidates"] if one["id"] in times and one["id"] not in still]
+    if not still or not moved:
+        return []
+    reference, choice = times[still[-1]], times[moved[0]]
+    best = min(times.values(), key=lambda one: one.time_cold_us or math.inf)
+    took, stood, least = (one.time_cold_us or math.inf for one in (choice, reference, best))
+    first, second = ((found.predicted[one.candidate] or {}).get("time_us", 0.0) for one in (choice, reference))
+    low, high = (choice.spreads["time_cold_us"][i] / reference.spreads["time_cold_us"][1 - i] for i in (0, 1))
+    words = f"{choice.name}: {took / stood:.3f} of the time of {reference.name} ({low:.3f} to {high:.3f})"
+    if first and second:
+        came = "came true" if (first < second) == (high < 1) else "did not come true"
+        words += f", predicted {first / second:.3f}: {'cannot be told apart' if low <= 1 <= high else came}"
+    most = best.spreads["time_cold_us"][1]
+    level = [one.name for one in times.values() if one is not best and one.spreads["time_cold_us"][0] <= most]
+    lost = f"choosing it loses {100 * took / least - 100:.1f} % of the fastest, {best.name}"
+    return [words, lost + (f"; not told apart from that: {', '.join(level)}" if level else "")]
 
 
 def agreement(
@@ -134,27 +177,21 @@ def _as_sm_reads(score: Mapping[str, Any] | None, one: Measurement) -> Mapping[s
 def _compare(
     figure: Figure, predicted: Mapping[str, Mapping[str, Any] | None], measured: Sequence[Measurement]
 ) -> Comparison | None:
-    rows = []
+    rows: list[tuple[str, float, float, tuple[float, float]]] = []
     for one in measured:
         score, value = predicted[one.candidate], getattr(one, figure.measured)
         guess = None if score is None else score[figure.predicted]
-        if guess is not None and value is not None and one.right in ("bitwise", "tolerance"):
-            rows.append((one.candidate, float(guess), float(value)))
+        if guess is not None and value is not None and one.right in RIGHT:
+            spread = one.spreads.get(figure.measured, (float(value), float(value)))
+            rows.append((one.candidate, float(guess), float(value), spread))
     if not rows:
         return None
-    names, guesses, values = zip(*rows, strict=True)
+    names, guesses, values = tuple(row[0] for row in rows), tuple(row[1] for row in rows), tuple(row[2] for row in rows)
     best = max(range(len(rows)), key=lambda i: figure.better * guesses[i])
     winner = max(figure.better * value for value in values)
-    return Comparison(figure, names, guesses, values, spearman(guesses, values), figure.better * values[best] == winner)
-
-
-def spearman(one: Sequence[float], other: Sequence[float]) -> float | None:
-    """Spearman's rank correlation, ties at their mean rank; None for fewer than three values or all equal ones."""
-    if len(one) < 3 or len(set(one)) == 1 or len(set(other)) == 1:
-        return None
-    from scipy.stats import spearmanr
-
-    return float(spearmanr(one, other).statistic)
+    return Comparison(
+        figure, names, guesses, values, figure.better * values[best] == winner, tuple(row[3] for row in rows)
+    )
 
 
 def draw_agreement(found: Agreement) -> bytes:
@@ -191,7 +228,7 @@ def rows_of(found: Agreement) -> Iterator[dict[str, Any]]:
     first = {name: value for name, value, *_ in _quantities(found, found.measurements[0].candidate)}
     sources = {one["id"]: one["source"] or family("identity") for one in found.manifest["candidates"]}
     for one in found.measurements:
-        if one.right not in ("bitwise", "tolerance"):
+        if one.right not in RIGHT:
             continue
         for quantity, value, low, high in _quantities(found, one.candidate):
             yield {
@@ -249,8 +286,8 @@ def _quantities(found: Agreement, candidate: str) -> list[tuple[str, float, floa
     for quantity, name in direct.items():
         if name in counters:
             rows.append((quantity, *(counters[name][key] for key in ("value", "lowest", "highest"))))
-    if one.time_cold_us is not None and one.spread_cold_us is not None:
-        rows.append(("time_us", one.time_cold_us, *one.spread_cold_us))
+    if one.time_cold_us is not None:
+        rows.append(("time_us", one.time_cold_us, *one.spreads["time_cold_us"]))
     return rows
 
 

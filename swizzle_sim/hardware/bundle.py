@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib import resources
 from pathlib import Path
@@ -18,11 +19,9 @@ from swizzle_sim.capture.occupancy import ARCHITECTURES
 from swizzle_sim.capture.process import shared_worker
 from swizzle_sim.capture.workload import Workload, of_kernel
 from swizzle_sim.hardware.bundle_files import (
-    KERNELS,
     Device,
     arguments_of,
     device_of,
-    hip_source,
     package_files,
     probe_source,
     texts,
@@ -32,10 +31,12 @@ from swizzle_sim.language import Swizzle
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.waiting import with_flags_unset
 from swizzle_sim.rewrite import check_rewritten, rewrite_workload
+from swizzle_sim.rewrite.check import compare_interpreted
 from swizzle_sim.rewrite.guard import GENERAL, named
+from swizzle_sim.rewrite.price import price
 from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Gpu
-from xcd_model.errors import HardwareError
+from xcd_model.errors import CompileError, HardwareError, RewriteError
 
 ORIGINAL = "original"
 SPARE = "swizzle-sim"  # prefix of the folder that a bundle grows in
@@ -53,10 +54,11 @@ class Finalist:
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """Where the predictions of a bundle come from."""
+    """Where the predictions and the inputs of a bundle come from."""
 
     run: str = ""  # name of the run folder that the finalists come from; empty for candidates without a run
     replay: str = "timed"  # replay of the predictions
+    seed: int = 0  # of the inputs
 
 
 def make_bundle(
@@ -67,10 +69,10 @@ def make_bundle(
     *,
     baseline: Score | None = None,
     origin: Origin = Origin(),
-    seed: int = 0,
     check: bool = True,
+    on_candidate: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[str, Any]:
-    """Write a bundle."""
+    """Write a bundle; ``on_candidate`` is called with how many candidates are done, of how many."""
     device = device_of(gpu)
     if not finalists:
         raise HardwareError("nothing to confirm: the launch order is the only candidate; name another with --swizzle")
@@ -78,9 +80,12 @@ def make_bundle(
         raise HardwareError(f"{folder} exists, and a bundle is never changed: name another folder")
     work = of_kernel(kernel)
     original = work.launch.path.read_bytes()
+    made = []
     with shared_worker():
-        made = [_candidate(kernel, work, device, one, place, check) for place, one in enumerate(finalists, start=1)]
-    arguments, files = arguments_of(with_flags_unset(work.launch) if kernel.waits else work.launch, seed)
+        for place, one in enumerate(_as_others(work, gpu, finalists), start=1):
+            on_candidate(place - 1, len(finalists))
+            made.append(_candidate(work, device, one, place, check))
+    arguments, files = arguments_of(with_flags_unset(work.launch) if kernel.waits else work.launch, origin.seed)
     files = {**_node_files(), "kernel_original.py": original, **files}
     for _, more, _ in made:
         files |= more
@@ -90,7 +95,7 @@ def make_bundle(
     manifest: dict[str, Any] = {
         **{"format": FORMAT, "version": version(), "run": origin.run, "kernel": kernel.name},
         **{"function": work.launch.function, "problem": dict(kernel.problem), "source_sha256": digest(original)},
-        **{"gpu": asdict(device), "replay": origin.replay, "seed": seed, "priced_with": _compiler_of(finalists)},
+        **{"gpu": asdict(device), "replay": origin.replay, "seed": origin.seed, "priced_with": _compiler_of(finalists)},
         "launch": {
             **{"arguments": arguments, "constexprs": dict(work.launch.constexprs), "grid": list(work.launch.grid)},
             **{"num_warps": work.launch.num_warps, "num_stages": work.launch.num_stages, "launches": kernel.launches},
@@ -98,14 +103,14 @@ def make_bundle(
         "remapped_grid": made[0][2],
         **{"candidates": entries, "package": package},
     }
-    _write(folder, _sealed(manifest, files | texts(manifest)))
+    _write(folder, _sealed(manifest, files) | texts(manifest))
     return manifest
 
 
 def _compiler_of(finalists: Sequence[Finalist]) -> str | None:
     """Version of Triton that the prices were computed with, one for all; None where none was compiled."""
     prices = (one.score.price for one in finalists if one.score)
-    return next((price.after.triton for price in prices if price), None)
+    return next((one.after.triton for one in prices if one), None)
 
 
 def _sealed(manifest: dict[str, Any], files: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -126,17 +131,35 @@ def _predicted(score: Score | None) -> dict[str, Any] | None:
     return None if score is None else {"kind": "simulated", **score.as_dict()}
 
 
+def _as_others(work: Workload, gpu: Gpu, finalists: Sequence[Finalist]) -> list[Finalist]:
+    """Finalists, the launch order among them spelled and priced as the others: it is their reference."""
+    spelled = next((one.score.price.emission for one in finalists if one.score and one.score.price), None)
+
+    def priced(one: Finalist) -> Finalist:
+        if not spelled or one.score is None or one.score.price:
+            return one
+        emission = replace(named(spelled), handed=False)
+        with contextlib.suppress(CompileError, RewriteError):
+            found = price(work, Swizzle.parse(one.source, name=one.name), gpu, spellings=(emission,))
+            return replace(one, score=replace(one.score, price=found))
+        return one
+
+    return list(map(priced, finalists))
+
+
 def _candidate(
-    kernel: Kernel, work: Workload, device: Device, finalist: Finalist, place: int, check: bool
+    work: Workload, device: Device, finalist: Finalist, place: int, check: bool
 ) -> tuple[dict[str, Any], dict[str, bytes], list[int]]:
     """Entry in the manifest, files, and the grid that its order counts."""
     swizzle = Swizzle.parse(finalist.source, name=finalist.name)
-    price = finalist.score.price if finalist.score else None
-    emission = named(price.emission) if price else GENERAL
+    paid = finalist.score.price if finalist.score else None
+    emission = named(paid.emission) if paid else GENERAL
     found = rewrite_workload(work, swizzle, num_xcds=device.xcds, emission=emission)
-    plain = replace(emission, handed=False)  # the probe and HIP answer with a program id
+    plain = replace(emission, handed=False)  # the probe answers with a program id
     ids = rewrite_workload(work, swizzle, num_xcds=device.xcds, emission=plain) if emission.handed else found
-    if check:
+    if check and paid:
+        compare_interpreted(found, work)
+    elif check:
         arch = next((one for one in ARCHITECTURES if one.rstrip("a") == device.arch), device.arch)
         check_rewritten(found, work, arch)
     key = f"candidate_{place}"
@@ -148,14 +171,11 @@ def _candidate(
         f"{key}_probe.py": probe.encode(),
         f"{key}.txt": finalist.source.encode(),
     }
-    if device.vendor == "amd" and kernel.name in KERNELS and not kernel.file:
-        args = (kernel.name, device, ids.guarded.form, found.grid, work.problem, finalist.name, f"{key}.hip")
-        files[f"{key}.hip"] = hip_source(*args).encode()
     entry = {
         **{"id": key, "name": finalist.name, "number": finalist.number, "file": f"{key}.py"},
         **{"order": f"{key}_order.bin", "probe": f"{key}_probe.py", "probe_arguments": values},
         **{"source": finalist.source, "predicted": _predicted(finalist.score)},
-        **{"emission": emission.name, "options": dict(price.offer) if price else {}},
+        **{"emission": emission.name, "options": dict(paid.offer) if paid else {}},
         "moved": int(np.count_nonzero(order != np.arange(order.size))),
     }
     return entry, files, list(found.grid.launch)

@@ -1,4 +1,4 @@
-"""Files of a bundle beside the kernels: inputs, what they need of their package, probes, HIP, README and scripts."""
+"""Files of a bundle beside the kernels: inputs, what they need of their package, probes, README and scripts."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from swizzle_sim.base.release import version
 from swizzle_sim.capture.process import run_worker
 from swizzle_sim.hardware.node.manifest import PACKAGE
 from swizzle_sim.language.emit import emit_triton
-from swizzle_sim.language.emit_hip import emit_hip
 from swizzle_sim.language.grid import Grid, bind
 from swizzle_sim.language.ir import Form
 from swizzle_sim.language.variables import arguments
@@ -30,12 +28,9 @@ SAMPLED_ITEMS = 1 << 26  # up to which the kernel's own inputs are made, and a s
 COPIED_BYTES = 1 << 20  # up to which they are copied into the bundle
 NORMAL = {"how": "normal", "mean": 0.0, "deviation": 1.0}
 _XCDS = ("num_xcds", "NUM_XCDS")
-KERNELS = ("gemm", "transpose")
-OUTPUTS_A_THREAD = 64  # fp32 accumulators of the GEMM
-STEP = 16  # K items a step
 SLICER, SLICER_TIMEOUT_S = "swizzle_sim.capture.sliced_text", 120.0
+TEXTS = ("README.md", "run.sh", "job.sbatch")  # for people, who edit them: no digest
 LAUNCHED = "original.py"  # the part of ``kernel_original.py`` that is launched
-TEXTS = ("README.md", "run.sh", "job.sbatch")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,45 +159,6 @@ def probe_source(form: Form, grid: Grid, num_xcds: int, sizes: Mapping[str, int]
     lines = [emit_triton(form), "", "@triton.jit", f"def probe({', '.join(['out_ptr', *parameters])}):"]
     lines += ['    """Store the tile of every program."""', *(f"    {line}" for line in body), ""]
     return "\n".join(lines), parameters
-
-
-def hip_source(
-    kernel: str, device: Device, form: Form, grid: Grid, problem: Mapping[str, int], name: str, file: str
-) -> str:
-    """C++ source of a program that checks and times one candidate."""
-    here = resources.files("swizzle_sim.hardware").joinpath("files")
-    axes = axes_of(grid)
-    values = bind([one for one in arguments(form) if one not in axes], grid, device.xcds, problem).constants
-    call = f"swizzle({', '.join(one if one in axes else str(values[one]) for one in arguments(form))})"
-    body = Template(here.joinpath(f"{kernel}.hip.in").read_text(encoding="utf-8")).substitute(call=call)
-    lines = _gemm(problem, grid) if kernel == "gemm" else _transpose(problem, grid)
-    given = {
-        **{"kernel": kernel, "title": device.title, "arch": device.arch, "version": version()},
-        **{"swizzle": emit_hip(form), "constants": "\n".join(lines), "body": body, "file": file},
-        "name": "".join(c if c.isprintable() and c not in '\\"' else " " for c in name)[:80],
-    }
-    return Template(here.joinpath("main.hip.in").read_text(encoding="utf-8")).substitute(given)
-
-
-def _constants(values: Mapping[str, int], inputs: tuple[int, int], output: int) -> list[str]:
-    lines = [f"constexpr int {name} = {value};" for name, value in values.items()]
-    lines.append(f"constexpr long INPUT[2] = {{{inputs[0]}L, {inputs[1]}L}};")
-    return [*lines, f"constexpr long OUTPUT = {output}L, LARGEST = {max(*inputs, output)}L;"]
-
-
-def _gemm(problem: Mapping[str, int], grid: Grid) -> list[str]:
-    m, n, k, block_m, block_n = (problem[name] for name in ("M", "N", "K", "BLOCK_M", "BLOCK_N"))
-    threads = min(1024, max(64, block_m * block_n // OUTPUTS_A_THREAD))
-    wide = min(block_n, 32)
-    values = {"M": m, "N": n, "K": k, "BLOCK_M": block_m, "BLOCK_N": block_n, "STEP": STEP}
-    values |= {"NUM_PID_N": -(-n // block_n), "THREADS": threads, "WIDE": wide, "HIGH": threads // wide}
-    return _constants(values | {"GRID_X": grid.num_pids, "GRID_Y": 1}, (m * k, k * n), m * n)
-
-
-def _transpose(problem: Mapping[str, int], grid: Grid) -> list[str]:
-    values = {name: problem[name] for name in ("M", "N", "BLOCK_SIZE_M", "BLOCK_SIZE_N")}
-    size = problem["M"] * problem["N"]
-    return _constants(values | {"THREADS": 256, "GRID_X": grid.launch[0], "GRID_Y": grid.launch[1]}, (size, 0), size)
 
 
 def texts(manifest: Mapping[str, Any]) -> dict[str, bytes]:

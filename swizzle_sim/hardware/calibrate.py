@@ -189,22 +189,30 @@ def indices(lines: Lines, gpu: Gpu) -> dict[str, int]:
 
 
 def description(gpu_text: str, name: str, measured: Iterable[Measured], gpu: Gpu) -> str:
-    """Text of a GPU's TOML with what was measured in the place of what was assumed, fitted or measured elsewhere."""
-    by_key = {one.key: one for one in measured}
-    out, section = [], ""
-    for line in gpu_text.splitlines():
-        if head := re.fullmatch(r"\[(.+)\]", line.strip()):
-            section = f"{head[1]}."
-        key = section + line.partition("=")[0].strip()
-        one, fact = by_key.get(key), gpu.facts.get(key)
-        if one and fact and fact.status != "documented":
+    """Text of a GPU's TOML with what was measured in the place of what was assumed, fitted or measured elsewhere.
+
+    What the file takes from its ``base`` is added to it.
+    """
+    left: dict[str, dict[str, str]] = {}  # by section, then key: lines that are not written yet
+    for one in measured:
+        fact, (section, _, key) = gpu.facts.get(one.key), one.key.rpartition(".")
+        if fact and fact.status != "documented":
             how = f"{one.how}; swizzle-sim lab calibrate on {name}; {fact.value} before ({fact.status})"
             value = json.dumps(float(one.value) if isinstance(fact.value, float) else one.value)
-            name_of = line.partition("=")[0].strip()
-            out.append(f'{name_of} = {{ value = {value}, status = "measured", source = {json.dumps(how)} }}')
-        else:
-            out.append(line)
-    return "\n".join(out) + "\n"
+            line = f'{key} = {{ value = {value}, status = "measured", source = {json.dumps(how)} }}'
+            left.setdefault(section, {})[key] = line
+    parts = re.split(
+        r"^\[(.+)\]\s*$", gpu_text.rstrip(), flags=re.MULTILINE
+    )  # a text, then name and text of each section
+    out = []
+    for section, text in zip(["", *parts[1::2]], parts[::2], strict=True):
+        own, lines = left.pop(section, {}), text.strip("\n").splitlines()
+        lines = [own.pop(line.partition("=")[0].strip(), line) for line in lines]
+        end = max((i for i, line in enumerate(lines, start=1) if "=" in line.partition("#")[0]), default=0)
+        lines[end:end] = own.values()  # before the comment of the next section
+        out.append("\n".join([*([f"[{section}]"] if section else []), *lines]))
+    out += ["\n".join([f"[{section}]", *own.values()]) for section, own in left.items()]
+    return "\n\n".join(out) + "\n"
 
 
 def compared(measured: Iterable[Measured], gpu: Gpu) -> list[dict[str, Any]]:

@@ -21,10 +21,9 @@ from pathlib import Path
 from swizzle_sim.base.disk_cache import cache_home
 from swizzle_sim.base.release import commit, version
 from swizzle_sim.hardware.node.counting import find_program, profiler_for
-from swizzle_sim.hardware.node.machine import amd_topology, rocm_version
+from swizzle_sim.hardware.node.machine import amd_topology, in_the_way, rocm_version
 
 Check = tuple[str, str, str]  # name, state (ok, off, missing), what was found or the command that fixes it
-PROFILING = Path("/proc/driver/nvidia/params")
 LIBRARIES = (
     *("numpy", "numba", "llvmlite", "pandas", "matplotlib", "typer", "rich"),
     *("optuna", "scipy", "diskcache"),
@@ -57,7 +56,6 @@ def checks(sys: Path = Path("/sys"), rocm: Path = Path("/opt/rocm")) -> Iterator
     if nvidia:
         yield "GPU", "ok", nvidia
         yield from _profiler("nvidia", "put the CUDA toolkit's bin folder on the PATH (usually /usr/local/cuda/bin)")
-        yield from _permission()
     if amd or nvidia:
         yield package("torch", "pip install torch  (on AMD: the build for your ROCm, see pytorch.org)")
     yield _compiler()
@@ -91,19 +89,8 @@ def _profiler(vendor: str, fix: str) -> Iterator[Check]:
     with tempfile.TemporaryDirectory() as folder:
         version = profiler.version(program, Path(folder) / "log")
     yield profiler.name, "ok" if version else "missing", version or f"{program} does not start; {fix}"
-
-
-def _permission() -> Iterator[Check]:
-    """Whether the NVIDIA driver lets this user read counters."""
-    try:
-        text = PROFILING.read_text(encoding="utf-8")
-    except OSError:
-        return
-    if "RmProfilingAdminOnly: 1" in text and os.geteuid() != 0:
-        fix = "run as root, or: options nvidia NVreg_RestrictProfilingToAdminUsers=0 in /etc/modprobe.d, then reboot"
-        yield "counters", "missing", f"the driver lets only root read them; {fix}"
-    else:
-        yield "counters", "ok", "this user may read them"
+    for why in in_the_way({}, Path(program), version):
+        yield "counters", "missing", why
 
 
 def _nvidia_gpus() -> str:

@@ -1,22 +1,15 @@
-"""`Measurement`: what a profiler counted of one candidate, in the words of `Score`, with its doubts.
-
-Sources: FETCH_SIZE of the ROCm counter definitions for gfx942 (read bytes); a public 1 GiB copy on a MI300X for what
-the TCC counters mean (HIT + MISS counts requests: 128-byte reads, 64-byte writes).
-"""
+"""`Measurement`: what a profiler counted of one candidate, in the words of `Score`, with its doubts."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+from swizzle_sim.hardware.node.formulas import doubts_of, hit_rate, missing, quantities
 from xcd_model.errors import HardwareError
 
 KINDS = ("measured", "replayed")
-SAME = 0.01  # request totals of two passes that differ by more are of different launches, or of a multiplexed counter
-HITS = {"amd": ("TCC_HIT_sum", "TCC_MISS_sum")}
-SM_READS = ("lts__t_sectors_srcunit_tex_op_read.sum", "lts__t_sectors_srcunit_tex_op_read_lookup_hit.sum")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +30,8 @@ class Measurement:
     write_bytes: float | None = None
     time_cold_us: float | None = None  # [us]: medians by GPU events
     time_warm_us: float | None = None
-    spread_cold_us: tuple[float, float] | None = None  # (float, float) or None [us]: quartiles
+    # lowest and highest of the launches counted, by field; of the cold time the quartiles
+    spreads: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     doubts: tuple[str, ...] = ()  # why a figure may not be what it seems
 
     def __post_init__(self):
@@ -45,90 +39,42 @@ class Measurement:
             raise HardwareError(f"kind = {self.kind!r}: one of {', '.join(KINDS)}")
 
 
-def measurement_of(candidate: str, entry: Mapping[str, Any], kind: str, vendor: str) -> Measurement:
+def measurement_of(candidate: str, entry: Mapping[str, Any], kind: str, arch: str) -> Measurement:
     """Measurement from a candidate's entry in a result."""
     counters = {name: one["value"] for name, one in entry.get("counters", {}).items()}
-    counts = (_amd if vendor == "amd" else _nvidia)(counters)
+    counts = quantities(counters, arch)
     timing = entry.get("time_us", {})
     cold, warm = timing.get("cold"), timing.get("warm")
-    doubts = [*doubts_of(entry.get("passes", [])), *(note for one in entry.get("passes", []) for note in one["notes"])]
-    hits, misses = counts["l2_hits"], counts["l2_misses"]
+    passes = entry.get("passes", [])
+    doubts = [*doubts_of(passes), *missing(counters, arch), *(note for one in passes for note in one["notes"])]
     return Measurement(
         candidate=candidate,
         name=entry["name"],
         kind=kind,
         right=_right(entry),
-        l2_hit_rate=hits / (hits + misses) if hits is not None and misses is not None and hits + misses else None,
+        l2_hit_rate=hit_rate(counts),
         **counts,
         time_cold_us=cold["median"] if cold else None,
         time_warm_us=warm["median"] if warm else None,
-        spread_cold_us=(cold["lower_quartile"], cold["upper_quartile"]) if cold else None,
+        spreads=spreads(passes, arch)
+        | ({"time_cold_us": (cold["lower_quartile"], cold["upper_quartile"])} if cold else {}),
         doubts=tuple(dict.fromkeys(doubts)),
     )
+
+
+def spreads(passes: Iterable[Mapping[str, Any]], arch: str) -> dict[str, tuple[float, float]]:
+    """Lowest and highest of each quantity over launches."""
+    found: dict[str, tuple[float, float]] = {}
+    for launch in (launch for one in passes if one["state"] == "ok" for launch in one["dispatches"]):
+        counts = quantities(launch["counters"], arch)
+        for name, value in {**counts, "l2_hit_rate": hit_rate(counts)}.items():
+            if value is not None:
+                low, high = found.get(name, (value, value))
+                found[name] = (min(low, value), max(high, value))
+    return found
 
 
 def _right(entry: Mapping[str, Any]) -> str:
     order = ("bitwise", "tolerance", "unchecked", "differs", "failed")
     found = [entry.get(key, {}).get("how", "unchecked") for key in ("check_before", "check_after")]
     return max(found, key=order.index)
-
-
-def _amd(counters: Mapping[str, float]) -> dict[str, float | None]:
-    reads, small, wide = (counters.get(f"TCC_{name}_sum") for name in ("EA0_RDREQ", "EA0_RDREQ_32B", "BUBBLE"))
-    writes, full = (counters.get(f"TCC_EA0_WRREQ{name}_sum") for name in ("", "_64B"))
-    read = None
-    if reads is not None and small is not None and wide is not None:
-        read = wide * 128 + (reads - wide - small) * 64 + small * 32
-    return {
-        "l2_hits": counters.get("TCC_HIT_sum"),
-        "l2_misses": counters.get("TCC_MISS_sum"),
-        "read_bytes": read,
-        "write_bytes": None if writes is None or full is None else full * 64 + (writes - full) * 32,
-    }
-
-
-def _nvidia(counters: Mapping[str, float]) -> dict[str, float | None]:
-    total, hits = (counters.get(name) for name in SM_READS)
-    return {
-        "l2_hits": hits,
-        "l2_misses": None if total is None or hits is None else max(0.0, total - hits),
-        "read_bytes": counters.get("dram__bytes_read.sum"),
-        "write_bytes": counters.get("dram__bytes_write.sum"),
-    }
-
-
-def doubts_of(passes: list[Mapping[str, Any]]) -> list[str]:
-    """What is doubtful in the passes of one candidate: a rate over 1, totals that differ from pass to pass."""
-    found: list[str] = []
-    totals = [_median(one, "TCC_REQ_sum") for one in passes]
-    known = [total for total in totals if total is not None]
-    if known and max(known) - min(known) > SAME * max(known):
-        found.append(
-            f"TCC_REQ_sum is {min(known):.0f} in one pass and {max(known):.0f} in another: the passes saw different "
-            "launches, so counters of different passes do not go together"
-        )
-    homes = {name: {i for i, one in enumerate(passes) if _median(one, name) is not None} for name in HITS["amd"]}
-    if all(homes.values()) and not set.intersection(*homes.values()):
-        found.append("TCC_HIT_sum and TCC_MISS_sum come from different passes: their rate is of two runs")
-    for one in passes:
-        for part, whole in (("TCC_HIT_sum", "TCC_REQ_sum"), (SM_READS[1], SM_READS[0])):
-            hits, total = _median(one, part), _median(one, whole)
-            if hits is not None and total and hits > total * (1 + SAME):
-                found.append(f"{part} / {whole} = {hits / total:.3f}: a hit rate over 1")
-        found += _unsteady(one)
-    return found
-
-
-def _unsteady(one: Mapping[str, Any]) -> list[str]:
-    """Counters that launches of one pass do not agree on."""
-    found = []
-    for name in ("TCC_MISS_sum", "dram__bytes_read.sum"):
-        values = [d["counters"][name] for d in one["dispatches"] if name in d["counters"]]
-        if values and max(values) > 1.1 * min(values) + 1000:
-            found.append(f"{name} is {min(values):.0f} to {max(values):.0f} over {len(values)} launches")
-    return found
-
-
-def _median(one: Mapping[str, Any], name: str) -> float | None:
-    values = sorted(d["counters"][name] for d in one["dispatches"] if name in d["counters"])
-    return values[len(values) // 2] if values and not math.isnan(values[0]) else None

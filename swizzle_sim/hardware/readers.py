@@ -1,13 +1,11 @@
 """`read_profile`: launches and their counters from a profiler's own file, whose kind is found by its content.
 
 Sources: the view ``counters_collection`` of rocprofiler-sdk's ``data_views.sql`` (rocpd, the SQLite file that rocprofv3
-writes since ROCm 7, a row for each dispatch and counter); ROCm 6 and 7 and ``rocpd convert`` for ``kernel_trace.csv``;
-ROCm documentation of rocprofv3 and its tests for its JSON; metrix (AMDResearch) for its names, its rates in percent.
+writes since ROCm 7, a row for each dispatch and counter); ROCm documentation of rocprofv3 and its tests for its JSON.
 """
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import json
 import math
@@ -19,48 +17,11 @@ from typing import Any
 
 from swizzle_sim.hardware.node.counted_launch import CountedLaunch
 from swizzle_sim.hardware.node.ncu import FIRST, read_ncu
-from swizzle_sim.hardware.node.rocprofv3 import read_counters, whole_lines
+from swizzle_sim.hardware.node.rocprofv3 import read_counters, read_rocpd
 from xcd_model.errors import HardwareError
 
 Found = tuple[list[CountedLaunch], list[str]]
 SQLITE = b"SQLite format 3\x00"
-_REGISTERS = ("vgpr_count", "accum_vgpr_count", "sgpr_count")
-_ROCPD_FACTS = ("grid_size", "workgroup_size", "lds_block_size", "scratch_size", *_REGISTERS)
-_TRACE_SIZES = tuple(f"{what}_{axis}" for what in ("workgroup_size", "grid_size") for axis in "xyz")
-OLD_LDS = "group_segment_size"  # of ROCm 6
-_TRACE_FACTS = ("lds_block_size", "agent_id", "stream_id", *_REGISTERS, "scratch_size", *_TRACE_SIZES)
-
-
-@dataclass(frozen=True)
-class Agent:
-    """One GPU as the runtime lists it; caches are in no version of the file."""
-
-    name: str
-    product: str
-    xcds: int | None  # None, like the others, where the file does not have them
-    compute_units: int | None
-    wave_size: int | None
-    clock_mhz: int | None
-
-
-def read_agents(path: Path) -> tuple[list[Agent], list[str]]:
-    """GPUs of the file; CPUs are left out."""
-    found, notes = [], []
-    for raw in csv.DictReader(path.read_text(encoding="utf-8-sig", errors="replace").splitlines()):
-        row = {name.lower(): cell for name, cell in raw.items() if name is not None and cell is not None}
-        if "GPU" not in row.get("agent_type", ""):
-            continue
-        if "num_xcc" not in row:
-            notes.append(f"{path.name}: no column Num_Xcc")
-        numbers = [
-            _int(row.get(name)) for name in ("num_xcc", "cu_count", "wave_front_size", "max_engine_clk_fcompute")
-        ]
-        found.append(Agent(row.get("name", ""), row.get("product_name", ""), *numbers))
-    return found, notes
-
-
-def _int(text: str | None) -> int | None:
-    return int(text) if text and text.isdigit() else None
 
 
 @dataclass(frozen=True)
@@ -70,7 +31,6 @@ class Profile:
     path: Path
     format: str  # such as ``"rocprofv3 counters"``
     dispatches: tuple[CountedLaunch, ...]  # launches in the profiler's numbering
-    agents: tuple[Agent, ...]  # devices, where the file lists those
     notes: tuple[str, ...]  # what was left out and why
 
 
@@ -78,7 +38,7 @@ _WRONG = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeErro
 
 
 def read_profile(path: Path) -> Profile:
-    """Read a file of rocprofv3 (counters, kernel trace, agents; CSV, JSON or rocpd), metrix or Nsight Compute."""
+    """Read counters of rocprofv3 (CSV, JSON or rocpd) or Nsight Compute."""
     try:
         return _checked(_read_by_content(path))
     except OSError as error:
@@ -122,13 +82,8 @@ def _read_by_content(path: Path) -> Profile:
     columns = {name.lower() for name in first}
     if {"counter_name", "counter_value"} <= columns:
         return _profile(path, "rocprofv3 counters", read_counters(path))
-    if {"kernel_name", "start_timestamp", "end_timestamp"} <= columns:
-        return _profile(path, "rocprofv3 kernel trace", read_trace(path))
-    if {"agent_type", "cu_count"} <= columns:
-        agents, notes = read_agents(path)
-        return Profile(path, "rocprofv3 agents", (), tuple(agents), tuple(notes))
     raise HardwareError(
-        f"{path}: no file of rocprofv3, metrix or Nsight Compute (--csv --page raw); it begins {text[:60]!r}",
+        f"{path}: no counters of rocprofv3 or Nsight Compute (--csv --page raw); it begins {text[:60]!r}",
         code="format",
     )
 
@@ -137,42 +92,7 @@ def _profile(path: Path, name: str, found: Found) -> Profile:
     dispatches, notes = found
     if not dispatches:
         raise HardwareError(f"{path}: {name} without one launch: {'; '.join(notes) or 'no rows'}", code="format")
-    return Profile(path, name, tuple(dispatches), (), tuple(notes))
-
-
-def read_rocpd(path: Path) -> Found:
-    """Launches with their counters."""
-    with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
-        db.row_factory = sqlite3.Row
-        rows = db.execute("SELECT * FROM counters_collection").fetchall()
-    found: dict[int, CountedLaunch] = {}
-    for row in map(dict, rows):
-        one = found.setdefault(row["dispatch_id"], CountedLaunch(row["dispatch_id"], row["kernel_name"]))
-        one.counters[row["counter_name"]] = one.counters.get(row["counter_name"], 0.0) + float(row["value"])
-        if "start" in row and "end" in row:
-            one.duration_ns = float(row["end"]) - float(row["start"])
-        one.about = {name: str(row[name]) for name in _ROCPD_FACTS if row.get(name) is not None}
-    return list(found.values()), []
-
-
-def read_trace(path: Path) -> Found:
-    """Kernel dispatches with their durations [ns]; grid sizes are in work-items, as the file has them."""
-    found, notes = [], list[str]()
-    for number, raw in enumerate(csv.DictReader(whole_lines(path, notes)), start=2):
-        row = {name.lower(): cell for name, cell in raw.items() if name is not None}
-        if row.get("kind") not in (None, "KERNEL_DISPATCH"):
-            continue
-        try:
-            duration = float(row["end_timestamp"]) - float(row["start_timestamp"])
-            one = CountedLaunch(int(row["dispatch_id"]), row["kernel_name"], {}, duration)
-        except (KeyError, TypeError, ValueError):
-            notes.append(f"{path.name}:{number}: incomplete row left out")
-            continue
-        one.about = {name: row[name] for name in _TRACE_FACTS if row.get(name)}
-        if row.get(OLD_LDS):
-            one.about["lds_block_size"] = row[OLD_LDS]
-        found.append(one)
-    return found, notes
+    return Profile(path, name, tuple(dispatches), tuple(notes))
 
 
 def read_json_profile(path: Path) -> tuple[str, Found]:
@@ -183,10 +103,6 @@ def read_json_profile(path: Path) -> tuple[str, Found]:
         tools = document["rocprofiler-sdk-tool"]
         launches = [one for tool in (tools if isinstance(tools, list) else [tools]) for one in _rocprof(tool)]
         return "rocprofv3 JSON", (launches, [])
-    with contextlib.ExitStack() if "kernels" in keys else contextlib.suppress(*_WRONG):
-        found = _metrix(document)
-        if found[0] or "kernels" in keys:
-            return "metrix JSON", found
     raise HardwareError(f"{path}: neither result.json nor a profiler's file that is known", code="format")
 
 
@@ -215,24 +131,3 @@ def _rocprof(tool: Mapping[str, Any]) -> Iterable[CountedLaunch]:
 
 def _symbol(one: Mapping[str, Any]) -> str:
     return one.get("formatted_kernel_name") or one.get("truncated_kernel_name") or one["kernel_name"]
-
-
-def _metrix(document: Any) -> Found:
-    """Kernels as a list of objects with ``name``, or an object by name; a metric is a number or has ``avg``."""
-    kernels = document.get("kernels", document) if isinstance(document, dict) else document
-    named = kernels.items() if isinstance(kernels, dict) else ((one["name"], one) for one in kernels)
-    found, notes = [], []
-    for number, (name, one) in enumerate(named):
-        duration = _average(one.get("duration_us"))
-        metrics = {key: value for key, cell in one["metrics"].items() if (value := _average(cell)) is not None}
-        rate = metrics.get("memory.l2_hit_rate")
-        if rate is not None and not 0 <= rate <= 100:
-            notes.append(f"{name}: memory.l2_hit_rate = {rate}: not between 0 and 100 percent")
-        found.append(CountedLaunch(number, name, metrics, None if duration is None else duration * 1e3))
-    return found, notes
-
-
-def _average(cell: Any) -> float | None:
-    if isinstance(cell, Mapping):
-        cell = cell.get("avg", cell.get("mean"))
-    return float(cell) if isinstance(cell, int | float) and not isinstance(cell, bool) else None

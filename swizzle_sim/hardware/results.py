@@ -55,23 +55,15 @@ def of_kinds(what: str) -> Iterator[None]:
         raise HardwareError(f"{what}: a value is missing or of the wrong kind ({why})", code="format") from None
 
 
-def is_result(path: Path) -> bool:
-    """Whether a file is read as a result: JSON with keys of a bundle, or unreadable JSON."""
-    if path.suffix != ".json":
-        return False
-    try:
-        found = json.loads(read_text(path))
-    except (OSError, ValueError, RecursionError):
-        return True  # `read_result` names the error
-    return isinstance(found, dict) and bool({"bundle", "format", "candidates"} & set(found))
-
-
 def read_result(path: Path) -> dict[str, Any]:
     """Result of a node, as ``confirm.py`` left it."""
+    own = f"a profiler's own file: swizzle-sim counters {path}"
+    if path.suffix != ".json":
+        raise HardwareError(f"{path}: no result of confirm.py, which is JSON; {own}", code="format")
     found = read_json(path)
     missing = [key for key in NEEDED if key not in found]
     if missing:
-        raise HardwareError(f"{path}: no result of confirm.py: it lacks {', '.join(missing)}", code="format")
+        raise HardwareError(f"{path}: no result of confirm.py: it lacks {', '.join(missing)}; {own}", code="format")
     if found["format"] != FORMAT:
         raise HardwareError(
             f"{path}: result format {found['format']}, this version reads format {FORMAT}", code="other-bundle"
@@ -108,8 +100,8 @@ def check_result(result: Mapping[str, Any], manifest: Mapping[str, Any]) -> None
 @of_kinds("the result")
 def measurements_of(result: Mapping[str, Any]) -> list[Measurement]:
     """Measurement of each candidate, the launch order first."""
-    vendor = result["gpu"]["vendor"]
-    return [measurement_of(key, entry, result["kind"], vendor) for key, entry in result["candidates"].items()]
+    arch = result["gpu"]["arch"]
+    return [measurement_of(key, entry, result["kind"], arch) for key, entry in result["candidates"].items()]
 
 
 def keep_bundle(run: Path, manifest: Mapping[str, Any]) -> Path:

@@ -24,8 +24,8 @@ from xcd_model.errors import HardwareError
 ORIGINAL_SOURCE = "kernel_original.py"
 
 
-def bundle_run(run: Path, top: int, folder: Path, *, seed: int = 0, check: bool = True) -> dict[str, Any]:
-    """Bundle the best candidates of a run, and note it in the run."""
+def bundle_run(run: Path, top: int, folder: Path, *, seed: int = 0, **how: Any) -> dict[str, Any]:
+    """Bundle the best candidates of a run as `make_bundle` does, and note it in the run."""
     with History(run) as history:
         about, attempts = history.about, list(history)
     best = [one for one in ranking_of(about, run).order(attempts) if one.number != 0][:top]
@@ -37,9 +37,8 @@ def bundle_run(run: Path, top: int, folder: Path, *, seed: int = 0, check: bool 
         finalists,
         folder,
         baseline=baseline,
-        origin=Origin(run=run.name if run.is_absolute() else str(run), replay=about["replay"]),
-        seed=seed,
-        check=check,
+        origin=Origin(run=run.name if run.is_absolute() else str(run), replay=about["replay"], seed=seed),
+        **how,
     )
     keep_bundle(run, manifest)
     return manifest

@@ -27,6 +27,7 @@ from swizzle_sim.language.ir import (
     Select,
     Stmt,
     Unary,
+    names_read,
 )
 from swizzle_sim.language.variables import (
     arguments,
@@ -203,9 +204,17 @@ class _Triton(Writer):
 def emit_text(form: Form) -> str:
     """Text of a candidate in canonical layout, without comments: ``parse_form(emit_text(form)) == form``."""
     calls = {name: f"tl.{name}" for name in form.inputs if name.endswith(")")}
+    return "\n".join(Writer(_python(calls)).block(form.body, form.results, set(), "")) + "\n"
+
+
+def emit_condition(node: Cond) -> str:
+    """Text of a condition on launches."""
+    return _python({name: f"tl.{name}" for name in names_read(node) if name.endswith(")")}).cond(node)
+
+
+def _python(names: Mapping[str, str]) -> Dialect:
     functions = {"min": "min", "max": "max", "cdiv": "tl.cdiv"}
-    dialect = Dialect(calls=functions, select="{then} if {condition} else {other}", names=calls)
-    return "\n".join(Writer(dialect).block(form.body, form.results, set(), "")) + "\n"
+    return Dialect(calls=functions, select="{then} if {condition} else {other}", names=names)
 
 
 def emit_triton(form: Form, name: str = "swizzle") -> str:

@@ -182,7 +182,7 @@ def statements(body: Iterable[Stmt]) -> Iterator[Stmt]:
             yield from statements(stmt.orelse)
 
 
-def nodes(body: Iterable[Stmt]) -> Iterator[Expr | Cond]:
+def nodes(body: Iterable[Stmt | Cond]) -> Iterator[Expr | Cond]:
     """Yield every expression and condition of statements, and their parts, in text order."""
     todo: list[Stmt | Expr | Cond] = [*reversed(tuple(body))]
     while todo:
@@ -208,7 +208,7 @@ def names_set(body: Iterable[Stmt]) -> set[str]:
     return {one.var if isinstance(one, For) else one.target for one in statements(body) if not isinstance(one, If)}
 
 
-def literals(body: Iterable[Stmt]) -> list[int]:
+def literals(body: Iterable[Stmt | Cond]) -> list[int]:
     """Literals of statements, in text order, without repetition."""
     return list(dict.fromkeys(node.value for node in nodes(body) if isinstance(node, Int)))
 

@@ -12,7 +12,17 @@ import numpy as np
 
 from swizzle_sim.language.grid import Grid
 from swizzle_sim.language.ir import Form, literals
-from swizzle_sim.language.verdict import EVERY_GRID, EVERY_GRID_TRIED, NOWHERE, TESTED, THIS_GRID_ONLY, UNNAMED, Verdict
+from swizzle_sim.language.rules import MOST_TRIED
+from swizzle_sim.language.verdict import (
+    EVERY_GRID,
+    EVERY_GRID_TRIED,
+    NOWHERE,
+    REFUTED,
+    TESTED,
+    THIS_GRID_ONLY,
+    UNNAMED,
+    Verdict,
+)
 
 # Kinds of launches, of which a verdict speaks of one.
 KINDS = {
@@ -38,6 +48,7 @@ _BOXES = (
 )
 _LEAST_POINTS = 3  # a condition that fewer trials satisfy is an accident
 _MOST_LITERALS = 5
+_EVEN_BITS = 0x55555555  # of which a power of four has one
 
 
 def lattice_like(grid: Grid) -> tuple[Grid, ...]:
@@ -112,25 +123,19 @@ def _conditions(trials: list[Trial], form: Form) -> tuple[list[str], np.ndarray]
         rows |= {f"{name} <= {divisor}": side <= below for name, side in sides.items()}
     if by_xcds:
         rows[f"num_xcds == {xcds[0]}"] = xcds == xcds[0]
-        rows["num_xcds a power of two"] = _is_power(xcds)
-    rows |= {f"{name} a power of two": _is_power(side) for name, side in sides.items()}
-    pids = sides["num_pids"]
-    rows["num_pids a power of four"] = _is_power(pids) & ((pids & 0x55555555) != 0)  # required by bit-pair swaps
-    if by_xcds:
-        rows["num_pids and num_xcds powers of two"] = _is_power(pids) & _is_power(xcds)
-    rows |= _square(sides)
+        rows[_power("num_xcds")] = _is_power(xcds)
+    rows |= {_power(name): _is_power(side) for name, side in sides.items()}
+    pids = sides["num_pids"]  # the next is required by bit-pair swaps
+    rows[f"{_power('num_pids')} and num_pids & {_EVEN_BITS} != 0"] = _is_power(pids) & ((pids & _EVEN_BITS) != 0)
+    names = [name for name in sides if name != "num_pids"]
+    if len(names) == 2:
+        rows[" == ".join(names)] = sides[names[0]] == sides[names[1]]
     return list(rows), np.array(list(rows.values()))
 
 
-def _square(sides: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    names = [name for name in sides if name != "num_pids"]
-    if len(names) != 2:
-        return {}
-    a, b = names
-    return {
-        f"{a} == {b}": sides[a] == sides[b],
-        f"{a} and {b} powers of two": _is_power(sides[a]) & _is_power(sides[b]),
-    }
+def _power(name: str) -> str:
+    """Condition of the language that a count is a power of two."""
+    return f"{name} & ({name} - 1) == 0"
 
 
 def _sides(trials: list[Trial], form: Form) -> dict[str, np.ndarray]:
@@ -174,8 +179,10 @@ def named(domain: str) -> bool:
 
 def claim(status: str, domain: str, tested: int, largest: int, covers: str = "", of: str = "") -> str:
     """What is known of a candidate, for people: the word, the domain and the launches, and on what it rests."""
-    if domain == NOWHERE:
-        return "nowhere right"
+    if status == REFUTED:
+        words = {NOWHERE: "right nowhere", UNNAMED: "right on some launches, under no simple condition"}
+        right = words.get(domain, f"{'proved' if covers else 'right'} where {domain}")
+        return f"{right}, of launches {of}" if of else right
     where = f"where {domain}" if named(domain) and not domain.startswith(EVERY_GRID) else domain
     if of:
         where = (
@@ -186,7 +193,8 @@ def claim(status: str, domain: str, tested: int, largest: int, covers: str = "",
     if status != TESTED:
         return f"{status}: {where}" + (f", {covers}" if covers else "")
     launches = f"{tested} launch{'es' * (tested != 1)}"
-    return f"tested: {where} ({launches}, the largest of {largest} workgroup{'s' * (largest != 1)}); not proved"
+    launches += f", the largest of {largest} workgroup{'s' * (largest != 1)}"
+    return f"tested: {where} ({launches}{', of which a sample' * (largest > MOST_TRIED)}); not proved"
 
 
 def claim_of(verdict: Verdict, grid: Grid | None = None) -> str:

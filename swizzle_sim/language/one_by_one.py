@@ -1,4 +1,4 @@
-"""Runs a program for one workgroup after another, compiled: what `in_step` gives up, and to the same result.
+"""Runs a program for one workgroup after another, compiled.
 
 One compiled function runs every candidate, as compiling each (half a second) would cost more than replaying it.
 """

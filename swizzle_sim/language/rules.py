@@ -22,6 +22,7 @@ MAX_STEPS = 1_000_000_000
 MEAN_STEPS_PER_PID = 1_000
 LATTICE_STEPS = 100_000_000  # of all other grids together: about a second at most
 CHECK_STEPS = 2_000_000_000  # of all launches of a check that looks for one to refute
+MOST_TRIED = 2**22  # workgroups of a launch that a check tries all of; of a larger one it draws a sample
 STEPS_PER_BYTE, STEPS_PER_INSTRUCTION = 100, 4_000  # reading 64 KiB and compiling 2000 parts takes some 0.1 s
 
 # Groups of names that may be the result, in order of precedence.

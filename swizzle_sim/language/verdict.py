@@ -83,7 +83,8 @@ class Verdict:
     Parameters
     ----------
     bijective : bool
-        At the target grid, and an order in which no program may wait for ever. Decided by trying every workgroup.
+        At the target grid, and an order in which no program may wait for ever. Decided by trying every workgroup, but
+        for ``sampled``.
     domain : str
         ``every grid`` (proved), ``every grid tried``, a condition such as ``num_pids % num_xcds == 0`` that is
         sufficient (if ``status`` is proved; on every grid tried if it is tested), ``this grid only``, ``nowhere``, or
@@ -110,6 +111,8 @@ class Verdict:
         Workgroups of the largest launch tried.
     covers : str
         Sizes for which the proof holds, where there is one: beyond them a value may leave 32 bits.
+    sampled : bool
+        Whether a sample of the target grid's workgroups was tried, and no proof speaks of all.
     """
 
     bijective: bool
@@ -124,10 +127,11 @@ class Verdict:
     status: str = TESTED
     largest: int = 0
     covers: str = ""
+    sampled: bool = False
 
     def as_dict(self) -> dict:
-        """Return plain data for JSON; the keys are stable."""
-        return asdict(self)
+        """Return plain data for JSON; the keys are stable, and ``sampled`` is there where it is true."""
+        return {key: value for key, value in asdict(self).items() if key != "sampled" or value}
 
 
 def gap_of(

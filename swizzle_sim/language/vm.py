@@ -2,7 +2,7 @@
 
 It checks after every instruction that a signed 32-bit GPU integer would hold the value and that C and Python agree on
 it. Both sides of a select and of ``and``/``or`` are evaluated, as on a GPU; of an ``if`` only the branch taken.
-Workgroups run in step, `BLOCK` at a time; a block that is given up there is run one by one.
+One compiled function runs every candidate, one workgroup after another (`one_by_one`).
 
     tile = sum over coordinates of value * stride,  where pid -> (pid // stride) % extent decodes the inputs
     permutation <=> every coordinate in range, and every tile computed once
@@ -10,13 +10,13 @@ Workgroups run in step, `BLOCK` at a time; a block that is given up there is run
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
 from swizzle_sim.language.grid import Grid, bind, result_digits
-from swizzle_sim.language.in_step import Held, tiles_of
 from swizzle_sim.language.lower import Bytecode
+from swizzle_sim.language.rules import MOST_TRIED
 from swizzle_sim.language.verdict import (
     FAULT_TEXT,
     FAULTS,
@@ -30,7 +30,7 @@ from swizzle_sim.language.verdict import (
 )
 from xcd_model.errors import LanguageError
 
-BLOCK = 8192  # workgroups, of which a register is 64 KiB
+_BLOCK, _DRAWN = 8192, 64  # workgroups of a block of a sample, and blocks drawn
 
 
 def run(
@@ -39,27 +39,30 @@ def run(
     num_xcds: int,
     sizes: Mapping[str, int] | None = None,
     budget: Budget | None = None,
+    pids: range | None = None,
 ) -> Execution:
-    """Evaluate a program for every workgroup of a grid."""
-    budget = budget or Budget.at(grid.num_pids)
+    """Evaluate a program for every workgroup of a grid, or for some that follow each other."""
+    budget, pids = budget or Budget.at(grid.num_pids), pids or range(grid.num_pids)
     bound = bind(program.inputs, grid, num_xcds, sizes, program.input_lines)
     computed, unchanged = result_digits(tuple(program.results), grid, program.last_line)
     registers = program.registers.copy()
     for name, value in bound.constants.items():
         registers[program.inputs[name]] = value
-    steps = grid.num_pids * len(program.code)
+    steps = len(pids) * len(program.code)
     if program.keeps_launch_order and steps <= budget.left:  # what is scored most is not run at all
         budget.left -= steps
-        return Execution(np.arange(grid.num_pids), None, None, steps)
+        return Execution(np.arange(pids.start, pids.stop), None, None, steps)
+    from swizzle_sim.language.one_by_one import run_each  # noqa: PLC0415 - only here the compiler is loaded
+
     decode = [(program.inputs[name], digit) for name, digit in bound.digits.items()]
     encode = [(program.results[name], digit) for name, digit in computed.items()]
     # A coordinate that the candidate does not compute has no register: the hardware's digit stays.
     encode += [(-1, digit) for digit in unchanged.values()]
-    ids, report = np.empty(grid.num_pids, np.int64), np.zeros(8, np.int64)
+    ids, report = np.empty(len(pids), np.int64), np.zeros(8, np.int64)
     report[3], report[7] = -1, budget.left
-    done = _run_in_step(program.instructions, registers.tolist(), decode, encode, ids, report)
-    if done < grid.num_pids:
-        _run_the_rest(program.code, registers, decode, encode, done, ids, report)
+    rows = ([(at, digit.stride, digit.extent) for at, digit in held] for held in (decode, encode))
+    tables = (np.array(one, np.int64).reshape(-1, 3) for one in rows)
+    run_each(program.code, registers, *tables, pids.start, ids, report)
     budget.left -= min(int(report[6]), budget.left)
     if report[0] == len(FAULTS):
         raise LanguageError(
@@ -70,44 +73,6 @@ def run(
             code="limit",
         )
     return _read_report(ids, report, list(computed), [digit.extent for digit in computed.values()])
-
-
-def _run_in_step(
-    code: Sequence[Sequence[int]],
-    registers: list[int],
-    decode: Sequence[Held],
-    encode: Sequence[Held],
-    ids: np.ndarray,
-    report: np.ndarray,
-) -> int:
-    """Run blocks up to the first that is given up; returns the workgroups done."""
-    for first in range(0, ids.size, BLOCK):
-        pids = np.arange(first, min(first + BLOCK, ids.size))
-        block = tiles_of(code, registers, decode, encode, pids, int(report[7] - report[6]))
-        if block is None:
-            return first
-        ids[first : first + BLOCK] = block.ids
-        report[6] += block.steps
-        if block.outside and report[3] < 0:
-            report[3:6] = block.outside
-    return ids.size
-
-
-def _run_the_rest(
-    code: np.ndarray,
-    registers: np.ndarray,
-    decode: Sequence[Held],
-    encode: Sequence[Held],
-    first: int,
-    ids: np.ndarray,
-    report: np.ndarray,
-) -> None:
-    """Run one workgroup after another from the first on; only here the compiler is loaded."""
-    from swizzle_sim.language.one_by_one import run_each  # noqa: PLC0415
-
-    rows = ([(at, digit.stride, digit.extent) for at, digit in held] for held in (decode, encode))
-    tables = (np.array(one, np.int64).reshape(-1, 3) for one in rows)
-    run_each(code, registers, *tables, first, ids[first:], report)
 
 
 def _read_report(ids: np.ndarray, report: np.ndarray, names: list[str], extents: list[int]) -> Execution:
@@ -127,10 +92,60 @@ def permutation_of(
     """Evaluate a program on a grid, as `run` does; the counter-example is None if the result is a permutation."""
     found = run(program, grid, num_xcds, sizes, budget)
     if found.fault:
-        fault = found.fault
-        message = f"pid {fault.pid}, line {fault.line}: {FAULT_TEXT[fault.code]} {where_text(grid, num_xcds)}"
-        return found, Counterexample(fault.code, message, (fault.pid,), line=fault.line)
+        return found, _fault_text(found.fault, where_text(grid, num_xcds))
     return found, counterexample_of(found.ids, found.out_of_range, grid, num_xcds)
+
+
+def _fault_text(fault: Fault, where: str) -> Counterexample:
+    message = f"pid {fault.pid}, line {fault.line}: {FAULT_TEXT[fault.code]} {where}"
+    return Counterexample(fault.code, message, (fault.pid,), line=fault.line)
+
+
+def counterexample_at(
+    program: Bytecode,
+    grid: Grid,
+    num_xcds: int,
+    sizes: Mapping[str, int] | None = None,
+    budget: Budget | None = None,
+) -> Counterexample | None:
+    """Counterexample of a program on a grid; where there are more than `MOST_TRIED` workgroups, of a sample of them."""
+    if grid.num_pids <= MOST_TRIED:
+        return permutation_of(program, grid, num_xcds, sizes, budget)[1]
+    budget = budget or Budget()
+    where, pids, tiles = where_text(grid, num_xcds), [], []
+    for first in _blocks(grid):
+        found = run(program, grid, num_xcds, sizes, budget, range(first, min(first + _BLOCK, grid.num_pids)))
+        if found.fault:
+            return _fault_text(found.fault, where)
+        if found.out_of_range:
+            lost = found.out_of_range
+            said = f"pid {lost.pid} computes {lost.name} = {lost.value}, outside 0..{lost.extent - 1} {where}"
+            return Counterexample("out-of-range", said, (lost.pid,))
+        pids.append(np.arange(first, first + found.ids.size))
+        tiles.append(found.ids)
+    every, of = np.concatenate(tiles), np.concatenate(pids)
+    order = np.argsort(every, kind="stable")
+    twice = np.flatnonzero(every[order[1:]] == every[order[:-1]])
+    if not twice.size:
+        return None
+    one, other = (int(of[order[twice[0] + k]]) for k in (0, 1))
+    tile = int(every[order[twice[0]]])
+    return Counterexample(
+        "collision", f"pid {other} and pid {one} both compute tile {tile} {where}", (other, one), tile
+    )
+
+
+def _blocks(grid: Grid) -> list[int]:
+    """First workgroups of blocks: the ends, around each power of two and each end of a row, and others at random."""
+    last = grid.num_pids - _BLOCK
+    edges = [2**k - _BLOCK // 2 for k in range(_BLOCK.bit_length(), 31)]
+    edges += [k * side - _BLOCK // 2 for side in (*grid.launch, *(grid.tiles or ())) for k in (1, 2, 3)]
+    drawn = np.random.default_rng(0).integers(0, last, _DRAWN).tolist()
+    found = [0]
+    for one in sorted({one for one in (*edges, *drawn) if one <= last - _BLOCK}):
+        if one >= found[-1] + _BLOCK:
+            found.append(one)
+    return [*found, last]
 
 
 def counterexample_of(ids: np.ndarray, lost: OutOfRange | None, grid: Grid, num_xcds: int) -> Counterexample | None:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Gpu, Trace
 
 SHARE = 0.01  # least part of all requests of the waves, below which nothing is said
@@ -79,6 +80,27 @@ def _step(rel: np.ndarray) -> int:
         return 0
     values, counts = np.unique(np.abs(np.diff(rel)), return_counts=True)
     return int(values[np.argmax(counts)])
+
+
+NATIVE = {"fp8e4": "fp8e4b8", "fp8e5": "fp8e5b16"}  # of the formats of 8 bits those that gfx942 multiplies
+
+
+def emulated(kernel: Kernel, gpu: Gpu) -> dict[str, str]:
+    """Tensors in formats that the GPU's matrix instructions do not take, and the format beside it that they do."""
+    if gpu.arch != "gfx942" or kernel.launch is None:
+        return {}
+    return {name: NATIVE[one.dtype] for name, one in kernel.launch.arrays.items() if one.dtype in NATIVE}
+
+
+def emulated_note(formats: Mapping[str, str], gpu: Gpu) -> str:
+    """Sentence on `emulated` formats; empty where there are none."""
+    if not formats:
+        return ""
+    own = " and ".join(sorted(set(formats.values())))
+    return (
+        f"{', '.join(formats)}: OCP formats of 8 bits, which {gpu.arch} does not multiply. The compiler emulates "
+        f"them, so registers, loads and hit rates are not those of its own, {own}"
+    )
 
 
 def pitch_note(pitches: Mapping[str, int], gpu: Gpu) -> str:

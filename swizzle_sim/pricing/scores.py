@@ -9,7 +9,7 @@ from typing import Any
 
 from swizzle_sim.workload.price import RemapPrice
 
-MAY_BE_NAN = ("l1_hit_rate", "mall_hit_rate", "energy_j", "energy_low_j", "energy_high_j")
+MAY_BE_NAN = ("l1_hit_rate", "data_l2_hit_rate", "mall_hit_rate", "energy_j", "energy_low_j", "energy_high_j")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +63,8 @@ class Score:
     l2_hit_rate, mall_hit_rate, l1_hit_rate : float
         0 to 1, in requests; the Infinity Cache's is of the L2s' line fills, the L1s' of the waves' reads. Nan without
         such a cache, or without reads.
+    data_l2_hit_rate : float
+        ``l2_hit_rate`` without the fetches of code, which counters hold; nan in runs of earlier versions.
     l2_requests, l2_hits, l2_misses : int
         As TCC_HIT and TCC_MISS count.
     hbm_read_bytes, hbm_write_bytes : int [bytes]
@@ -108,6 +110,7 @@ class Score:
     energy_low_j: float
     energy_high_j: float
     l1_hit_rate: float = math.nan
+    data_l2_hit_rate: float = math.nan
     launch: int = 1
     steady: bool = False
     busy_us: Mapping[str, float] = field(default_factory=dict)
@@ -139,7 +142,7 @@ class Score:
         """Inverse of `as_dict`."""
         back = dict(values)
         for name in MAY_BE_NAN:
-            back[name] = _nan_if_none(values[name])
+            back[name] = _nan_if_none(values.get(name))
         back["per_xcd_l2_hit_rate"] = tuple(_nan_if_none(rate) for rate in values["per_xcd_l2_hit_rate"])
         back["price"] = RemapPrice.from_dict(values["price"]) if values.get("price") else None
         back["balance"] = Balance.from_dict(values["balance"]) if values.get("balance") else None

@@ -57,6 +57,18 @@ class Scorer(Replayer[Kernel]):
         return work_per_workgroup(self.trace, self.kernel.grid.axes)
 
     @cached_property
+    def work_class(self) -> str:
+        """Class of kernels whose orders one figure ranks: ``uneven`` work, else bound by ``compute`` or by ``memory``.
+
+        Bound by what takes longer at the rates of the GPU, its operations or its tensors moved once: no order enters.
+        """
+        if self.work.uneven:
+            return "uneven"
+        compute_us = self.kernel.issued_flops / (1e6 * self.gpu.sustained_tflops(self.kernel.dtype))
+        tensors = sum(one.n_lines for one in self.trace.tensors) * self.trace.line_bytes
+        return "compute" if compute_us > tensors / (1e3 * self.gpu.hbm.bandwidth_gbps) else "memory"
+
+    @cached_property
     def baseline(self) -> Score:
         """Score of the launch order."""
         return self.score_launch_order()[0]
@@ -151,6 +163,7 @@ class Scorer(Replayer[Kernel]):
             bound_l2_hit_rate=self.bound.l2_hit_rate,
             per_xcd_l2_hit_rate=traffic.per_xcd_l2_hit_rate,
             l1_hit_rate=traffic.l1_hit_rate,
+            data_l2_hit_rate=traffic.data_l2_hit_rate,
             launch=traffic.launch,
             steady=traffic.steady,
             balance=balance_of(traffic, time),

@@ -1,46 +1,94 @@
-"""The check of a proof step: small, exact, and ignorant of how the step was found.
-
-A step claims that no integers of at least 0 satisfy ``fact >= 0`` for every fact and ``equality == 0`` for every
-equality. Its certificate is a combination, with coefficients of at least 0, of facts, products of two facts and facts
-times monomials, plus any multiples of equalities, whose constant is at most -1 and whose other coefficients are at most
-0. Its value is then below 0, as no variable is; and at least 0, as none of its parts is below.
-
-Source: Handelman, Pacific Journal of Mathematics 132 (1988); Farkas' lemma where no products take part.
-"""
+"""Writes a proof as a certificate: a document of plain numbers and names that `checker` accepts by itself."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
+from typing import Any
 
-from swizzle_sim.proof.polynomial import Monomial, Poly, poly
+from swizzle_sim.language.ir import AXES
+from swizzle_sim.proof.execute import LIMIT
+from swizzle_sim.proof.farkas import Certificate
+from swizzle_sim.proof.launches import ROOT
+from swizzle_sim.proof.polynomial import Poly
+
+FORMAT = "swizzle-sim certificate 1"
+Steps = Sequence[tuple]
 
 
 @dataclass(frozen=True)
-class Certificate:
-    """Combination that cannot be at least 0."""
+class Shown:
+    """One piece of a text that is shown to be a bijection, and how."""
 
-    # tuple of (Fraction, int, int, Monomial): coefficient, the two facts that are multiplied (the second is -1 for a
-    # fact alone), and the monomial
-    facts: tuple[tuple[Fraction, int, int, Monomial], ...]
-    # tuple of (Fraction, int, Monomial): coefficient of either sign, the equality, and the monomial that it is
-    # multiplied by
-    equalities: tuple[tuple[Fraction, int, Monomial], ...]
+    factor: int  # no value exceeds this times the limit
+    paths: tuple[Steps, ...]
+    pairs: tuple[tuple[int, int, Steps], ...]  # of two paths, that equal results are those of one workgroup
+    by_number: bool  # whether it knows the launch by its number of workgroups alone
+    linear: bool  # whether the workgroup is one variable
+    end: int = 0  # first statement of the text behind it
+    result: str = ""  # name that is carried on from there; empty for the tile
+    kept: tuple[int, ...] = ()  # statements before it that it needs
 
 
-def refutes(certificate: Certificate, facts: Sequence[Poly], equalities: Sequence[Poly]) -> bool:
-    """Whether a certificate shows that facts and equalities contradict each other."""
-    total: dict[Monomial, Fraction] = {}
+def document(given: Mapping[str, Any], pieces: Sequence[Shown]) -> dict[str, Any]:
+    """Certificate of a text and its launches."""
+    write = _Writer()
+    written = [
+        {
+            "end": one.end,
+            "result": one.result,
+            "kept": list(one.kept),
+            "by_number": one.by_number,
+            "linear": one.linear,
+            "paths": [[write.step(*step) for step in steps] for steps in one.paths],
+            "pairs": [[i, j, [write.step(*step) for step in steps]] for i, j, steps in one.pairs],
+        }
+        for one in pieces
+    ]
+    table = {"polynomials": list(map(list, write.polys)), "definitions": write.definitions, "pieces": written}
+    return {"format": FORMAT, **given, **table}
 
-    def add(coefficient: Fraction, term: Poly) -> None:
-        for key, value in term.terms.items():
-            total[key] = total.get(key, Fraction(0)) + coefficient * value
 
-    for coefficient, first, second, monomial in certificate.facts:
-        if coefficient < 0 or first < 0:
-            return False
-        add(coefficient, facts[first] * (facts[second] if second >= 0 else poly(1)) * Poly({monomial: 1}))
-    for coefficient, index, monomial in certificate.equalities:
-        add(coefficient, equalities[index] * Poly({monomial: 1}))
-    return total.pop((), Fraction(0)) <= -1 and all(value <= 0 for value in total.values())
+class _Writer:
+    """Polynomials by their place in a table, variables by short names."""
+
+    def __init__(self) -> None:
+        self.polys: dict[tuple, int] = {}
+        self.definitions: list[list[int]] = []
+        self.names = {LIMIT: "limit", ROOT: "id"} | {f"{ROOT}_{axis}": f"id_{k}" for k, axis in enumerate(AXES)}
+
+    def step(self, kind: str, *given: Any) -> list[Any]:
+        """One step."""
+        if kind in ("let", "named"):  # of a quotient and a remainder, of a divisor
+            letters = "qr" if kind == "let" else "d"
+            names, operands = given[: len(letters)], given[len(letters) :]
+            if names[0] not in self.names:
+                self.definitions.append([self.poly(one) for one in operands])
+                place = len(self.definitions) - 1
+                self.names |= {name: f"{letter}{place}" for name, letter in zip(names, letters, strict=True)}
+            return [kind, int(self.names[names[0]][1:])]
+        if kind == "new":
+            (name,) = given
+            self.names[name] = f"#{name[1:]}" if name.startswith("%") else f"${name}"
+            return [kind, self.names[name]]
+        return [kind, *(part for one in given for part in self._part(one))]
+
+    def _part(self, one: Any) -> list[Any]:
+        if isinstance(one, Certificate):
+            facts = [[str(c), [self.poly(fact) for fact in used], self._key(key)] for c, used, key in one.facts]
+            return [facts, [[str(c), self.poly(zero), self._key(key)] for c, zero, key in one.equalities]]
+        if isinstance(one, Poly):
+            return [self.poly(one)]
+        return [self._name(one) if isinstance(one, str) else one]
+
+    def poly(self, value: Poly) -> int:
+        """Place of a polynomial in the table."""
+        written = tuple((number, *self._key(key)) for key, number in value.terms.items())
+        return self.polys.setdefault(written, len(self.polys))
+
+    def _key(self, key: Sequence[str]) -> tuple[str, ...]:
+        return tuple(sorted(map(self._name, key)))
+
+    def _name(self, name: str) -> str:
+        plain = name.rstrip("'")
+        return self.names.get(plain, plain) + name[len(plain) :]

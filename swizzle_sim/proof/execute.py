@@ -48,7 +48,7 @@ class Path:
     """One path: decisions, what is known, and the value of every name."""
 
     budget: Budget
-    decisions: list[bool]  # to repeat; those after them are made, the likelier side first
+    decisions: list[bool]  # to repeat, where neither answer follows; those after them are made, the likelier side first
     values: dict[str, Poly] = field(default_factory=dict)
     reader: Callable[[Path, str], Poly] | None = None  # value of a name that has none yet
     factor: int = 1  # no value exceeds this times the limit
@@ -65,18 +65,17 @@ class Path:
         goal = self.known.current(goal)
         if goal.constant is not None:
             return goal.constant >= 0
-        if self._taken < len(self.decisions):
-            answer = self.decisions[self._taken]
-        elif self.known.shows(goal, 2):
+        if self.known.shows(goal, 2):
             answer = True
         elif self.known.shows(poly(-1) - goal, 2):
             answer = False
         else:
-            self.open.append([*self.decisions, False])
-            answer = True
-        if self._taken == len(self.decisions):
-            self.decisions.append(answer)
-        self._taken += 1
+            if self._taken == len(self.decisions):
+                self.open.append([*self.decisions, False])
+                self.decisions.append(True)
+            answer = self.decisions[self._taken]
+            self._taken += 1
+            self.known.steps.append(("case", goal, answer))
         fact = goal if answer else poly(-1) - goal
         self.known.samples.keep(fact)
         self.known.know(fact)
@@ -109,7 +108,7 @@ class Path:
         if value not in self._sizes:
             limit, found = variable(LIMIT), 1
             for sign in (1, -1):
-                while not self.known.shows(limit * found - value * sign, 3 if found in (1, self.factor) else 2):
+                while not self.known.shows(limit * found - value * sign, 3 if found in (1, 2, self.factor) else 2):
                     found *= 2
                     if found > _LARGEST_FACTOR:
                         return self._sizes.setdefault(value)
@@ -172,6 +171,7 @@ class Path:
         if name not in self.values:
             known, limit = self.known, variable(LIMIT)
             self.values[name] = known.new(name, False, np.full(known.samples.count, float(value)))
+            known.steps.append(("new", name))
             known.know(
                 self.values[name] - 1, limit - self.values[name], limit - self.values[name] * self.values["num_xcds"]
             )
@@ -219,6 +219,7 @@ class Path:
         q, r = self.known.divided(a - part, b)
         if self.known.current(r) != poly(0):
             raise Unproved("a dividend below 0 in parts")
+        self.known.steps.append(("divided", a, b, b, q - 1, part + b))
         return q - 1, part + b
 
     def bits(self, op: str, a: Poly, b: int | None) -> Poly:
@@ -297,12 +298,14 @@ def _numbers(node: Cond) -> int:
 
 def paths(
     budget: Budget, setup: Setup, body: tuple[Stmt, ...], results: tuple[str, ...]
-) -> list[tuple[Path, list[Poly]]]:
-    """Every path that some workgroup may take, and the results there."""
+) -> tuple[list[Path], list[tuple[Path, list[Poly]]]]:
+    """Every path, and those that some workgroup may take with the results there."""
     found: list[tuple[Path, list[Poly]]] = []
+    every: list[Path] = []
     todo: list[list[bool]] = [[]]
     while todo:
         path = Path(budget, todo.pop())
+        every.append(path)
         try:
             setup(path)
             path.block(body)
@@ -322,4 +325,4 @@ def paths(
         found.append((path, values))
         if len(found) + len(todo) > MOST_PATHS:
             raise Unproved(f"more than {MOST_PATHS} paths")
-    return found
+    return every, found

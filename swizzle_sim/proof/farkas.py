@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 
 import numpy as np
 
-from swizzle_sim.proof.certificate import Certificate, refutes
 from swizzle_sim.proof.polynomial import Monomial, Poly, poly
 
 MOST_PRODUCTS = 2500  # columns of one program; with more it is not tried
 _ZERO = 1e-13
+Fact = tuple[Fraction, tuple[Poly, ...], Monomial]  # coefficient of a fact, or of a product of two, times a monomial
+Equality = tuple[Fraction, Poly, Monomial]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Combination of facts and equalities that is below 0; the first of the facts is the one to refute."""
+
+    facts: tuple[Fact, ...]
+    equalities: tuple[Equality, ...]
+
+
 Column = tuple[int, int, Monomial]  # a product of facts (i, j, ()), or (-1 - equality, 0, monomial)
 
 
@@ -24,12 +36,11 @@ def find(facts: Sequence[Poly], equalities: Sequence[Poly], effort: int = 3) -> 
             return None
         found = _solve(columns)
         if found is not None:
-            certificate = Certificate(
-                tuple((value, *one) for one, value in found.items() if one[0] >= 0),
-                tuple((value, -1 - one[0], one[2]) for one, value in found.items() if one[0] < 0),
+            used = {one: value for one, value in found.items() if value}
+            return Certificate(
+                tuple((c, tuple(facts[k] for k in (i, j) if k >= 0), one) for (i, j, one), c in used.items() if i >= 0),
+                tuple((c, equalities[-1 - i], one) for (i, _, one), c in used.items() if i < 0),
             )
-            if refutes(certificate, facts, equalities):
-                return certificate
     return None
 
 
@@ -65,11 +76,10 @@ def _scales(goal: Poly) -> list[Monomial]:
 def _solve(columns: dict[Column, Poly]) -> dict[Column, Fraction] | None:
     """Coefficients with which the columns add up to something below 0; those of equalities may be negative."""
     rows: dict[Monomial, int] = {(): 0}
-    starts, at, value = [0], [], []
+    starts, at, value = [0], list[int](), list[float]()
     for column in columns.values():
-        for key, coefficient in column.terms.items():
-            at.append(rows.setdefault(key, len(rows)))
-            value.append(float(coefficient))
+        at += [rows.setdefault(key, len(rows)) for key in column.terms]
+        value += column.terms.values()
         starts.append(len(at))
     sign = np.array([one[0] >= 0 for one in columns])
     upper = np.zeros(len(rows))
@@ -93,7 +103,9 @@ def _minimised(
     program.col_cost_, program.col_lower_, program.col_upper_ = cost, lower, np.full(cost.size, np.inf)
     program.row_lower_, program.row_upper_ = np.full(upper.size, -np.inf), upper
     program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    program.a_matrix_.start_, program.a_matrix_.index_, program.a_matrix_.value_ = map(np.array, matrix)
+    program.a_matrix_.start_, program.a_matrix_.index_, program.a_matrix_.value_ = (
+        np.array(one, kind) for one, kind in zip(matrix, (np.int32, np.int32, np.float64), strict=True)
+    )
     solver = _solver()
     solver.clearModel()
     solver.passModel(program)
@@ -118,24 +130,25 @@ def _solver():
 
 def _exact(used: list[Column], columns: list[Poly], keys: list[Monomial]) -> dict[Column, Fraction] | None:
     """Solve for the coefficients of a few columns in fractions; None if they do not determine a valid solution."""
-    rows = [[Fraction(column.terms.get(key, 0)) for column in columns] for key in keys]
+    rows = [{k: Fraction(one.terms[key]) for k, one in enumerate(columns) if key in one.terms} for key in keys]
     for row, key in zip(rows, keys, strict=True):
-        row.append(Fraction(-1 if key == () else 0))
-    pivots: list[int] = []
+        if key == ():
+            row[-1] = Fraction(-1)  # the right-hand side; all others are 0
     for column in range(len(columns)):
-        pivot = next((i for i in range(len(pivots), len(rows)) if rows[i][column]), None)
+        pivot = next((i for i in range(column, len(rows)) if column in rows[i]), None)
         if pivot is None:
             return None
-        k = len(pivots)
-        rows[k], rows[pivot] = rows[pivot], rows[k]
-        head = rows[k][column]
-        rows[k] = [entry / head for entry in rows[k]]
+        rows[column], rows[pivot] = rows[pivot], rows[column]
+        head = rows[column][column]
+        chosen = rows[column] = {at: value / head for at, value in rows[column].items()}
         for i, row in enumerate(rows):
-            if i != k and row[column]:
+            if i != column and column in row:
                 factor = row[column]
-                rows[i] = [a - factor * b if b else a for a, b in zip(row, rows[k], strict=True)]
-        pivots.append(column)
-    return {one: rows[k][-1] for k, one in enumerate(used)}
+                for at, value in chosen.items():
+                    row[at] = row.get(at, 0) - factor * value
+                    if not row[at]:
+                        del row[at]
+    return {one: rows[k].get(-1, Fraction(0)) for k, one in enumerate(used)}
 
 
 def holds(goal: Poly, facts: Sequence[Poly], equalities: Sequence[Poly], effort: int = 3) -> Certificate | None:

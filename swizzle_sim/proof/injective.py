@@ -16,8 +16,8 @@ _OTHER = "'"
 
 def same_workgroup(
     budget: Budget, first: tuple[Path, list[Poly]], second: tuple[Path, list[Poly]], root: tuple[str, ...]
-) -> bool:
-    """Whether equal results of two runs imply the same workgroup.
+) -> list[tuple] | None:
+    """Steps that show that equal results of two runs imply the same workgroup; None where it is not shown.
 
     Parameters
     ----------
@@ -30,19 +30,20 @@ def same_workgroup(
         both.know_zero(path.known.current(a) - theirs(other.known.current(b)))
     symmetric = first is second
     if not symmetric and both.contradictory(2):
-        return True
+        return both.steps
     pending = [name for name in path.known.order if name in path.known.varying and name in other.known.varying]
     while True:
         if all(both.current(variable(name) - variable(name + _OTHER)).constant == 0 for name in root):
-            return True
+            return both.steps
         # all with little effort first: a certificate that is not there is looked for longest
         settled = next((name for effort in (2, 3) for name in pending if _same(both, name, symmetric, effort)), None)
         if settled is None:
-            return all(_same(both, name, symmetric, 3) for name in root) or both.contradictory(3)
+            shown = all(_same(both, name, symmetric, 3) for name in root) or both.contradictory(3)
+            return both.steps if shown else None
         pending.remove(settled)
         both.know_zero(variable(settled) - variable(settled + _OTHER))
         if not symmetric and both.contradictory(1):
-            return True
+            return both.steps
 
 
 def _same(both: Knowledge, name: str, symmetric: bool, effort: int) -> bool:
@@ -50,7 +51,10 @@ def _same(both: Knowledge, name: str, symmetric: bool, effort: int) -> bool:
     apart = both.current(variable(name) - variable(name + _OTHER))
     if apart.constant is not None:
         return apart.constant == 0
-    return both.shows(apart, effort) and (symmetric or both.shows(-apart, effort))
+    shown = both.shows(apart, effort) and (symmetric or both.shows(-apart, effort))
+    if shown:
+        both.steps.append(("same", name))
+    return shown
 
 
 def _together(budget: Budget, mine: Knowledge, other: Knowledge):

@@ -9,11 +9,12 @@ from itertools import product
 
 import numpy as np
 
-from swizzle_sim.proof.farkas import find, holds
+from swizzle_sim.proof.farkas import Certificate, find, holds
 from swizzle_sim.proof.polynomial import Monomial, Poly, poly, variable
 from swizzle_sim.proof.samples import Samples
 
 _SHORT = 3  # terms of a bound: of a quotient by another, of two parts
+OBVIOUS = Certificate((), ())  # of what has no coefficient below 0
 MOST_STEPS = 4000  # linear programs of one proof: most take a hundred, three nested clipped blocks 3000
 
 
@@ -26,7 +27,7 @@ class Budget:
     """Steps left, shared by all paths of a proof, and what was shown or not before."""
 
     left: int = MOST_STEPS
-    known: dict[tuple, bool] = field(default_factory=dict)
+    known: dict[tuple, Certificate | None] = field(default_factory=dict)
     certificates: int = 0
 
 
@@ -45,6 +46,8 @@ class Knowledge:
         self.divisions: dict[tuple[Poly, Poly], tuple[Poly, Poly]] = {}
         self.varying: set[str] = set()  # variables that differ between workgroups
         self.samples = Samples()
+        self.folded: tuple[str, ...] = ()  # sides whose product is the number of workgroups
+        self.steps: list[tuple] = []  # of a certificate: how all of this follows
 
     def new(self, name: str, varies: bool, values: np.ndarray | None = None) -> Poly:
         """Make a variable of at least 0, with its values at the samples."""
@@ -57,7 +60,9 @@ class Knowledge:
         return variable(name)
 
     def current(self, value: Poly) -> Poly:
-        """A polynomial without the variables that have a definition."""
+        """A polynomial without the variables that have a definition, the product of the sides as one."""
+        if self.folded:
+            value = value.folded(self.folded, "num_pids")
         for name, meaning in self.definitions.items():
             value = value.with_value(name, meaning)
         return value
@@ -81,10 +86,12 @@ class Knowledge:
         if found:
             self.define(*found)
         else:
+            self.steps.append(("zero", value))
             self.equalities.append(value)
 
     def define(self, name: str, meaning: Poly) -> None:
         """Put a polynomial in the place of a variable, everywhere."""
+        self.steps.append(("rule", name, meaning))
         self.definitions = {key: value.with_value(name, meaning) for key, value in self.definitions.items()}
         self.definitions[name] = meaning
         facts = [_tightened(fact.with_value(name, meaning)) for fact in self.facts]
@@ -104,7 +111,10 @@ class Knowledge:
         goal = self.current(goal)
         if goal.constant is not None:
             return goal.constant >= 0 or self.contradictory(effort)
-        if goal in self.facts or all(value >= 0 for value in goal.terms.values()):
+        if _tightened(goal) in self.facts:
+            return True
+        if all(value >= 0 for value in goal.terms.values()):
+            self.steps.append(("show", goal, OBVIOUS))  # now; no longer where a variable gets a definition
             return True
         if self.samples.below_zero(goal):
             return False
@@ -129,9 +139,12 @@ class Knowledge:
             self.budget.left -= 1
             if self.budget.left < 0:
                 raise Unproved("more steps than are allowed")
-            known[key] = search() is not None
-            self.budget.certificates += known[key]
-        return known[key]
+            known[key] = search()
+            self.budget.certificates += known[key] is not None
+        found = known[key]
+        if found is not None:
+            self.steps.append(("false", found) if key[0] is None else ("show", key[0], found))
+        return found is not None
 
     def varies(self, value: Poly) -> bool:
         """Whether a polynomial can differ between workgroups."""
@@ -139,11 +152,17 @@ class Knowledge:
 
     def divided(self, a: Poly, b: Poly) -> tuple[Poly, Poly]:
         """Quotient and remainder of ``a >= 0`` by ``b >= 1``, both of which have been shown."""
-        a, b = self.current(a), self.current(b)
-        b = self._named(b)
+        a, by = self.current(a), self.current(b)
+        b = self._named(by)
         whole, rest = _split(a, b)
-        q, r = self._small(rest, b)
+        try:
+            q, r = self._small(rest, b)
+        except Unproved:  # the part that the divisor does not divide may be below 0, the dividend is not
+            if not whole.terms:
+                raise
+            whole, (q, r) = poly(0), self._fresh(a, b)
         whole, q, r = self.current(whole), self.current(q), self.current(r)
+        self.steps.append(("divided", a, by, b, whole + q, r))
         return whole + q, r
 
     def _named(self, b: Poly) -> Poly:
@@ -153,6 +172,7 @@ class Knowledge:
         name = f"d({b!r})".replace(" ", "")
         if name not in self.order:
             self.new(name, self.varies(b), self.samples.at(b))
+            self.steps.append(("named", name, b))
             self.equalities.append(variable(name) - b)
             self.know(variable(name) - 1)
         return variable(name)
@@ -196,12 +216,13 @@ class Knowledge:
                 if rest[1].terms:
                     return None
                 q2, r2 = self.divided(self.current(q1), rest[0])
+                self.steps.append(("factor", a, factor, rest[0]))
                 return q2, self.current(r2) * self.current(factor) + self.current(r1)
         return None
 
     def _fresh(self, a: Poly, b: Poly) -> tuple[Poly, Poly]:
         """Name quotient and remainder; the same names for the same division, in whatever path."""
-        if not self.shows(a):
+        if not (self.shows(a) and self.shows(b - 1)):
             raise Unproved("a part of a dividend may be below 0")
         varies = self.varies(a) or self.varies(b)
         key = f"({a!r})/({b!r})".replace(" ", "")
@@ -209,6 +230,7 @@ class Knowledge:
         whole = np.floor(self.samples.at(a) / divisor)
         q = self.new(f"q{key}", varies, whole)
         r = self.new(f"r{key}", varies, self.samples.at(a) - whole * divisor)
+        self.steps.append(("let", *q.names, *r.names, a, b))
         self.know(b - 1 - r)
         self.divisions[a, b] = q, r
         self.know_zero(a - b * q - r, frozenset({*b.names, *q.names, *r.names}))

@@ -35,6 +35,9 @@ class Launches:
     where: Cond | None = None  # only launches on which this holds
     num_xcds: int | None = None  # only this count of XCDs
     literal: int = 1  # largest of the text: XCDs times it are at most the limit
+    # the sides are known by their product alone, which is one symbol: ``cdiv(num_pid_m * num_pid_n, 8)`` is then no
+    # quotient of a product, and every fact about it has a degree less
+    by_number: bool = False
 
     @property
     def sides(self) -> tuple[str, ...]:
@@ -49,16 +52,22 @@ class Launches:
     @property
     def total(self) -> Poly:
         """Workgroups of the launch."""
-        return _product([variable(name) for name in self.sides])
+        return variable("num_pids") if self.by_number else _product([variable(name) for name in self.sides])
 
     def setup(self, path: Path, *, linear: bool = True) -> None:
         """Give a path its launch and its workgroup."""
         known = path.known
-        drawn, xcd_counts = samples.launches(len(self.sides), self.literal, self.num_xcds)
+        names = self.sides
+        drawn, xcd_counts = samples.launches(len(names), self.literal, self.num_xcds)
         known.samples, totals = samples.Samples(samples.COUNT), np.prod(drawn, axis=0)
+        if self.by_number:
+            for name, values in zip(names, drawn, strict=True):
+                path.values[name] = variable(name)
+                known.samples.give(name, values)
+            known.folded, names, drawn = names, ("num_pids",), [totals]
         limits = np.maximum(totals, xcd_counts * self.literal)
         limit = known.new(LIMIT, False, limits)
-        sides = [known.new(name, False, values) for name, values in zip(self.sides, drawn, strict=True)]
+        sides = [known.new(name, False, values) for name, values in zip(names, drawn, strict=True)]
         known.know(*(side - 1 for side in sides))
         total = self.total
         known.know(limit - total, *(limit - side for side in sides))
@@ -67,7 +76,7 @@ class Launches:
         for name in _XCDS:
             path.values[name] = xcds
         path.values["num_pids"] = total
-        for name, side in zip(self.sides, sides, strict=True):
+        for name, side in zip(names, sides, strict=True):
             path.values[name] = side
         for name, value in self.sizes.items():
             path.values.setdefault(name, poly(value))
@@ -83,7 +92,7 @@ class Launches:
             root = _linear(digits, sides)
         path.values[ROOT] = root
         path.reader = self.read
-        if self.where is not None and not path.truth(self.where):
+        if self.where is not None and not self.by_number and not path.truth(self.where):
             raise Infeasible
 
     def read(self, path: Path, name: str) -> Poly:  # noqa: PLR0911 - one a group of names
@@ -107,6 +116,7 @@ class Launches:
             raise Unproved(f"{name} has no value on such a launch")
         among = path.known.samples
         most = np.floor(among.at(variable(LIMIT)) / among.at(value["num_xcds"]))
+        path.known.steps.append(("new", name))
         size = path.known.new(name, False, 1 + samples.workgroups(np.minimum(most, LARGEST_SIZE), len(value)))
         path.known.know(size - 1, variable(LIMIT) - size, variable(LIMIT) - size * value["num_xcds"])
         return size

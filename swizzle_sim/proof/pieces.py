@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from swizzle_sim.language.ir import COORDINATES, Assign, If, Stmt, literals, names_in, names_read
+from swizzle_sim.language.ir import COORDINATES, Assign, Cond, If, Stmt, literals, names_in, names_read
 from swizzle_sim.language.variables import assigned, live_before
 
 
@@ -74,6 +74,6 @@ def same_for_all(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     return tuple(kept)
 
 
-def largest_literal(body: tuple[Stmt, ...]) -> int:
-    """Largest literal of a candidate, without its sign; 1 where it has none."""
+def largest_literal(body: tuple[Stmt | Cond, ...]) -> int:
+    """Largest literal of a candidate or a condition, without its sign; 1 where it has none."""
     return max((abs(value) for value in literals(body)), default=1)

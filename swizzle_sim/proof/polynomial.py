@@ -82,6 +82,18 @@ class Poly:
                 found = found + part
         return found
 
+    def folded(self, names: tuple[str, ...], product: str) -> Poly:
+        """Put a variable in the place of a product."""
+        terms: dict[Monomial, int] = {}
+        for key, value in self.terms.items():
+            times = min(map(key.count, names))
+            left = list(key)
+            for name in names * times:
+                left.remove(name)
+            whole = tuple(sorted([*left, *[product] * times]))
+            terms[whole] = terms.get(whole, 0) + value
+        return Poly(terms)
+
     def renamed(self, names: Mapping[str, str]) -> Poly:
         """Give variables other names."""
         return Poly({tuple(sorted(names.get(one, one) for one in key)): value for key, value in self.terms.items()})

@@ -7,19 +7,35 @@ finite set into itself that merges no two elements is a bijection, and so is one
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from typing import Any
 
+from swizzle_sim.language.emit import emit_condition, emit_text
 from swizzle_sim.language.ir import AXES, COORDINATES, Assign, Cond, Form, Name, Stmt
 from swizzle_sim.language.rules import INT32_MAX
 from swizzle_sim.language.variables import live_before
+from swizzle_sim.proof.certificate import Shown, document
 from swizzle_sim.proof.execute import Path, paths
 from swizzle_sim.proof.injective import same_workgroup
 from swizzle_sim.proof.knowledge import MOST_STEPS, Budget, Unproved
 from swizzle_sim.proof.launches import LARGEST_LITERAL, LARGEST_SIZE, MOST_XCDS, ROOT, Launches
-from swizzle_sim.proof.numbered import numbered
 from swizzle_sim.proof.pieces import cuts, largest_literal, same_for_all
 from swizzle_sim.proof.polynomial import Poly, TooLarge
+
+_KEPT: ContextVar[list[dict[str, Any]]] = ContextVar("_KEPT")
+
+
+@contextmanager
+def certificates() -> Iterator[list[dict[str, Any]]]:
+    """The certificates, as `checker` reads them, of what is proved meanwhile."""
+    token = _KEPT.set([])
+    try:
+        yield _KEPT.get()
+    finally:
+        _KEPT.reset(token)
 
 
 @dataclass(frozen=True)
@@ -55,48 +71,64 @@ def prove(
 ) -> Proof:
     """Try to show that a candidate is a bijection of every launch."""
     small = [value for value in (sizes or {}).values() if value <= LARGEST_LITERAL]
-    literal = max(largest_literal(form.body), 1, *small)  # a size with a value is as a literal
+    of_text = max(largest_literal(form.body), 1, *small)  # a size with a value is as a literal
+    literal = max(of_text, largest_literal((where,)) if where else 1)
     launches, budget = Launches(kind, sizes or {}, where, num_xcds, literal), Budget(steps)
-    if literal > LARGEST_LITERAL:
+    if of_text > LARGEST_LITERAL:
         return Proof(False, f"a literal above {LARGEST_LITERAL}")
     try:
-        factor = _pieces(form, launches, budget)
+        pieces = _pieces(form, launches, budget)
     except (Unproved, TooLarge) as unproved:
         return Proof(False, str(unproved), certificates=budget.certificates)
-    workgroups = INT32_MAX // factor
+    workgroups = INT32_MAX // max(one.factor for one in pieces)
     xcds = min(num_xcds or MOST_XCDS, workgroups // (literal if not form.reads_sizes else max(literal, LARGEST_SIZE)))
     if num_xcds and num_xcds > xcds:
         return Proof(False, f"{num_xcds} XCDs times the largest literal", certificates=budget.certificates)
+    given: dict[str, Any] = {"text": emit_text(form), "kind": kind, "where": emit_condition(where) if where else ""}
+    given |= {"sizes": dict(sizes or {}), "num_xcds": num_xcds, "max_workgroups": workgroups, "max_xcds": xcds}
+    from swizzle_sim.proof.checker import Refused, check  # noqa: PLC0415 - so that it can be run by its own name
+
+    certificate = document(given, pieces)
+    try:
+        check(certificate)
+    except Refused as refused:
+        return Proof(False, f"the certificate is refused: {refused}", certificates=budget.certificates)
+    _KEPT.get([]).append(certificate)
     return Proof(True, "", workgroups, xcds, budget.certificates)
 
 
-def _pieces(form: Form, launches: Launches, budget: Budget) -> int:
-    """Prove piece after piece; returns the factor by which values may exceed the number of workgroups."""
+def _pieces(form: Form, launches: Launches, budget: Budget) -> list[Shown]:
+    """Prove piece after piece."""
     results = _all_results(form.results, launches)
     read = live_before(form.body, results) & COORDINATES
-    body, linear, factor = form.body, read <= {"pid"}, 1
+    body, linear, found = form.body, read <= {"pid"}, list[Shown]()
+    places, kept = list(range(len(body))), tuple[int, ...]()  # of the statements of `body` in the text; -1 for none
     cut: tuple[tuple[Stmt, ...], int] | None = body, 0
     while cut:
         body, done = cut
         cut = None
         for k, carried in cuts(body, results, done):
             try:
-                factor = max(factor, _piece(body[:k], (carried,), launches, budget, linear))
+                piece = _piece(body[:k], (carried,), launches, budget, linear)
             except Unproved:
                 continue
-            kept = (*same_for_all(body[:k]), Assign(carried, Name(ROOT)))
-            cut, linear = ((*kept, *body[k:]), len(kept)), True
+            found.append(replace(piece, end=places[k], result=carried, kept=kept))
+            same = same_for_all(body[:k])
+            kept = tuple(place for place, one in zip(places, body[:k], strict=False) if any(one is two for two in same))
+            cut, linear = ((*same, Assign(carried, Name(ROOT)), *body[k:]), len(same) + 1), True
+            places = [*kept, -1, *places[k:]]
             break
-    return max(factor, _piece(body, results, launches, budget, linear))
+    last = _piece(body, results, launches, budget, linear)
+    return [*found, replace(last, end=len(form.body), kept=kept)]
 
 
-def _piece(body: tuple[Stmt, ...], results: tuple[str, ...], launches: Launches, budget: Budget, linear: bool) -> int:
+def _piece(body: tuple[Stmt, ...], results: tuple[str, ...], launches: Launches, budget: Budget, linear: bool) -> Shown:
     """Prove one piece, by the number of workgroups alone where it reads no more of the launch."""
-    found = numbered(body, results, launches)
-    if found:
+    if len(results) == 1 and launches.kind in ("tiles", "plane") and linear:
         try:
-            return _bijective(found[0], results, found[1], budget, True)
-        except (Unproved, TooLarge):  # where a condition on the sides helps
+            by_number = replace(launches, by_number=True)
+            return replace(_bijective(body, results, by_number, budget, True), by_number=True)
+        except (Unproved, TooLarge):  # where it reads one side, or a condition on the sides helps
             pass
     return _bijective(body, results, launches, budget, linear)
 
@@ -113,9 +145,9 @@ def _all_results(results: tuple[str, ...], launches: Launches) -> tuple[str, ...
 
 def _bijective(
     body: tuple[Stmt, ...], results: tuple[str, ...], launches: Launches, budget: Budget, linear: bool
-) -> int:
-    """Prove one piece; returns the factor of its largest value."""
-    found = paths(budget, lambda path: launches.setup(path, linear=linear), body, results)
+) -> Shown:
+    """Prove one piece."""
+    every, found = paths(budget, lambda path: launches.setup(path, linear=linear), body, results)
     if not found:
         raise Unproved("no launch is left to prove")
     for path, values in found:
@@ -123,11 +155,15 @@ def _bijective(
         for name, value in zip(results, values, strict=True):
             path.require(value, f"{name} is at least 0")
             path.require(_extent(name, path, launches) - 1 - value, f"{name} is within the grid")
+    place, pairs = {id(path): k for k, path in enumerate(every)}, []
     for i, first in enumerate(found):
         for second in found[i:]:
-            if not same_workgroup(budget, first, second, launches.roots(first[0])):
+            steps = same_workgroup(budget, first, second, launches.roots(first[0]))
+            if steps is None:
                 raise Unproved("not shown: two workgroups never compute the same tile")
-    return max(path.factor for path, _ in found)
+            pairs.append((place[id(first[0])], place[id(second[0])], steps))
+    factor, steps_of = max(path.factor for path, _ in found), tuple(path.known.steps for path in every)
+    return Shown(factor, steps_of, tuple(pairs), False, linear or launches.kind in ("line", "tiles"))
 
 
 def _extent(name: str, path: Path, launches: Launches) -> Poly:

@@ -57,8 +57,8 @@ def frame(
         "measured": results,
         "measured_fault": fault,
         "versions": content.versions(),
-        "times": times_note(gpu.name, scorer.replay),
-        "times_rank": times_rank(gpu.name, scorer.replay),
+        "times": times_note(gpu.name, scorer.replay, scorer.work_class),
+        "times_rank": times_rank(gpu.name, scorer.replay, scorer.work_class),
         "advice": None,
         "result": None,
     }

@@ -5,8 +5,8 @@ This package does not know how a proposer stores its transcript.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 
@@ -32,11 +32,12 @@ class Ask:
 
 @dataclass(frozen=True)
 class Spending:
-    """All questions of a run, why it ended, and why that cannot be told."""
+    """All questions of a run, why it ended, why its orders are better, by attempt, and why that cannot be told."""
 
     asks: tuple[Ask, ...] = ()
     ended: str = ""
     fault: str = ""
+    why: Mapping[int, Sequence[str]] = field(default_factory=dict)
 
     def of(self, attempt: int) -> str:
         """Cost of one attempt, in words; empty where no model was involved."""

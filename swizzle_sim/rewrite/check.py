@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
+import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -12,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from swizzle_sim.base.disk_cache import DiskCache, key_of
 from swizzle_sim.capture.memory import check_memory
 from swizzle_sim.capture.occupancy import Compiled, compile_launch
-from swizzle_sim.capture.process import run_worker, shared_worker
+from swizzle_sim.capture.process import run_worker, shared_worker, triton_version
 from swizzle_sim.capture.workload import Workload
 from swizzle_sim.rewrite.rewritten import Rewritten
 from swizzle_sim.rewrite.small_sizes import small_workloads, with_cheap_programs
@@ -27,6 +30,10 @@ SAMPLES = 4  # programs compared on the target grid
 SAMPLES_ALONE = 16  # where no size is small enough to run whole
 Sampled = tuple[Workload, list[int] | None, str]  # sizes, programs or all, kind: of each the first that runs counts
 _WORKER = "swizzle_sim.rewrite.check_worker"
+# imports that are no neighbours of a file
+_IMPORTS = re.compile(
+    rb"^(?:from __future__ import|import (?:triton|torch)\b|from (?:triton|torch|swizzle_sim)\b).*$", re.M
+)
 
 
 @dataclass(frozen=True)
@@ -64,14 +71,19 @@ def check_rewritten(rewritten: Rewritten, work: Workload, arch: str, seed: int =
     Every output is poisoned in two ways before each run. Outputs must be equal bit for bit, guards around them
     included, and each program must touch exactly what the original's program of its tile touches.
     """
-    with shared_worker():
-        cases = run_side_by_side(rewritten, _launches(rewritten, work), seed)
+    cases = compare_interpreted(rewritten, work, seed)
     with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder, on_path(work.launch):
         new = Path(folder, rewritten.path.name)
         new.write_bytes(rewritten.text)
         before = compile_launch(work.launch, arch)
         after = compile_launch(relaunched(rewritten, work.launch, new), arch, use_cache=False)
     return Checked(cases, before, after)
+
+
+def compare_interpreted(rewritten: Rewritten, work: Workload, seed: int = 0) -> tuple[Case, ...]:
+    """The first half of `check_rewritten`, for a kernel that was compiled already."""
+    with shared_worker():
+        return run_side_by_side(rewritten, _launches(rewritten, work), seed)
 
 
 def _launches(rewritten: Rewritten, work: Workload) -> list[Sampled]:
@@ -119,8 +131,7 @@ def run_side_by_side(rewritten: Rewritten, launches: Iterable[Sampled], seed: in
             (str(one.path), one.function, one.sliced_for, str(one.text_from or ""))
             for one in (launch, relaunched(rewritten, launch, new))
         ]
-        request = {"kernels": kernels, "cases": cases}
-        reply = run_worker(_WORKER, request, interpret=True, timeout_s=CHECK_TIMEOUT_S)
+        reply = _interpreted(rewritten, {"kernels": kernels, "cases": cases})
     if "different" in reply:
         raise RewriteError(f"the rewritten kernel computes otherwise: {reply['different']}", path=rewritten.path)
     if "error" in reply:
@@ -144,6 +155,28 @@ def run_side_by_side(rewritten: Rewritten, launches: Iterable[Sampled], seed: in
         for (one, sample, _), case, found in zip(works, cases, reply["cases"], strict=True)
         if "programs" in found
     )
+
+
+def _interpreted(rewritten: Rewritten, request: dict[str, Any]) -> dict[str, Any]:
+    """Reply of the worker; from the disk cache where the same texts agreed on the same cases before.
+
+    A file that imports its neighbours is interpreted each time: they may have changed.
+    """
+    cases = [
+        {**case, "inputs": hashlib.sha256(Path(case["inputs"]).read_bytes()).hexdigest() if case["inputs"] else ""}
+        for case in request["cases"]
+    ]
+    texts = [hashlib.sha256(one).hexdigest() for one in (rewritten.original, rewritten.text)]
+    home = Path(__file__).parents[1]
+    code = [home / package for package in ("capture", "rewrite")]
+    cache, key = DiskCache("checks"), key_of(triton_version(), texts, rewritten.function, cases, code=code)
+    alone = not request["kernels"][0][2] and b"import " not in _IMPORTS.sub(b"", rewritten.original)
+    if alone and isinstance(known := cache.get(key), dict):
+        return known
+    reply = run_worker(_WORKER, request, interpret=True, timeout_s=CHECK_TIMEOUT_S)
+    if alone and "cases" in reply:
+        cache.put(key, reply)
+    return reply
 
 
 @contextlib.contextmanager

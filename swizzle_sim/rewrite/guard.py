@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -67,13 +66,6 @@ def named(name: str) -> Emission:
         if one.name == name:
             return one
     raise RewriteError(f"no emission is called {name!r}; there is: {' / '.join(one.name for one in ALL)}")
-
-
-_POWERS = (
-    (re.compile(r"(\w+) and (\w+) powers of two"), r"\1 a power of two and \2 a power of two"),
-    (re.compile(r"(\w+) a power of four"), r"\1 a power of two and (\1 & 1431655765) != 0"),
-    (re.compile(r"(\w+) a power of two"), r"(\1 & (\1 - 1)) == 0"),
-)
 
 
 @dataclass(frozen=True)
@@ -148,8 +140,6 @@ def _conditions(form: Form, grid: Grid, num_xcds: int, sizes: Mapping[str, int],
     if unconditional(domain):
         found.append("")
     elif domain not in (THIS_GRID_ONLY, NOWHERE, UNNAMED):
-        for pattern, text in _POWERS:
-            domain = pattern.sub(text, domain)
         found.append(domain)
     return [*found, _exactly(form, grid, num_xcds, sizes)]
 

@@ -95,10 +95,17 @@ def _halved(work: Workload, most: int) -> Iterator[Workload]:
 
 
 def _is_as_even(work: Workload, other: Workload) -> bool:
-    """Whether each constant of the kernel that divides a size here divides it there too."""
+    """Whether each constant of the kernel that divides a size here divides it there too.
+
+    ``BLOCK_C`` and ``BC`` are of size C where there is one: that they divide another size says nothing.
+    """
     for name, value in work.problem.items():
         for constant, block in work.launch.constexprs.items():
             if type(block) is not int or block < 2 or value % block:
+                continue
+            last = constant.upper().rpartition("_")[2]
+            owners = [size for size in work.problem if last in (size.upper(), f"B{size.upper()}")]
+            if owners and name not in owners:
                 continue
             there = other.launch.constexprs.get(constant)
             if type(there) is not int or there < 1 or other.problem[name] % there:

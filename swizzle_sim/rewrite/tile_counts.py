@@ -31,7 +31,8 @@ def tile_counts(
     """Text of ``num_pid_m`` and ``num_pid_n`` in the kernel's parameters.
 
     An expression is taken if the kernel gives it that very name, or if it is the only ``cdiv`` of the kernel with the
-    right value at the target grid and at every other launch known. The other count may be the quotient. Constants
+    right value at the target grid and at every other launch known, or without one the only parameter that something is
+    divided by. The other count may be the quotient. Constants
     that are no sizes are those of the launch everywhere; where no count fits so, they may differ, and do not tell.
 
     Parameters
@@ -109,7 +110,9 @@ def _only(name: str, definitions: Definitions, points: list[tuple[Grid, dict]]) 
     named = definitions.meaning_of(name)
     if named is not None and fits(named):
         return named
-    fitting = [one for one in definitions.quotients() if fits(one)]
+    fitting = [one for one in definitions.quotients() if fits(one)] or [
+        one for one in definitions.divisors() if fits(one)
+    ]
     return fitting[0] if len(fitting) == 1 else None
 
 

@@ -50,7 +50,6 @@ SCREENS = {
 # Of hit rate below the launch order, in the lockstep replay. Simulated: of 120 family members on two GEMM sizes on
 # MI300X 38 were below by this, and none of them beat the launch order in the timed replay.
 FAR_WORSE = 0.10
-REFUSED = {"parse": 0.0, "grid": 0.1, "bound": 0.0}  # reward of a refused candidate by its stage; 0.2 after the proof
 
 
 @dataclass(eq=False)
@@ -109,7 +108,7 @@ class Judge:
     ):
         self.bench = bench if isinstance(bench, Bench) else Bench(bench)
         self.scorer = scorer = self.bench.main
-        self.objectives = tuple(objectives) or default_objectives(scorer.gpu.name, scorer.replay)
+        self.objectives = tuple(objectives) or default_objectives(scorer.gpu.name, scorer.replay, scorer.work_class)
         self.prunes, self._score = prunes, score_alone if alone else score_on
         quick = lockstep_like(scorer) if far_worse and self.objectives[0].name == "l2_hit_rate" else scorer
         self._quick = None if quick is scorer else quick
@@ -307,7 +306,8 @@ class Judge:
         if score is not None:
             self._costs[attempt.number] = self.ranking.cost(attempt)
             self.best = min(self.best, self._costs[attempt.number][0])
-            self._words[attempt.number] = f", which had {100 * score.l2_hit_rate:.2f} % in {score.time_us:.1f} us"
+            time = f" in {score.time_us:.1f} us" if self.ranking.main.name == "time" else ""
+            self._words[attempt.number] = f", which had {100 * score.l2_hit_rate:.2f} %{time}"
         elif stage == "small replay":
             self._words[attempt.number] = f", which {attempt.critique}"
 
@@ -370,13 +370,3 @@ def _coordinates(grid: Grid, why: Counterexample) -> str:
 def left_of(scorer: Scorer, score: Score) -> float:
     """How far a hit rate is below what the fewest misses of any order would give it, in its own requests; 0 to 1."""
     return (score.l2_misses - scorer.bound.l2_misses) / score.l2_requests
-
-
-def reward_of(found: Attempt, scorer: Scorer) -> float:
-    """Verifiable reward of an attempt, 0 to 1: see `swizzle_agent.reward`."""
-    if found.score is None:
-        return REFUSED.get(found.verdict["stage"], 0.2)
-    gain = found.score.l2_hit_rate - scorer.baseline.l2_hit_rate
-    room = gain + max(0.0, left_of(scorer, found.score))
-    part = min(1.0, max(0.0, gain / room)) if room > 0 else 0.0
-    return 0.2 + 0.8 * part * (1.0 if found.verdict["code"] == "scored" else 0.9)

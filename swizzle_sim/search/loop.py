@@ -24,9 +24,8 @@ from swizzle_sim.search.candidates import Candidate
 from swizzle_sim.search.history import Attempt, History, as_stored, storable
 from swizzle_sim.search.jobs import PointStore
 from swizzle_sim.search.judge import FULL_REPLAY, Judge, Look, as_candidate
-from swizzle_sim.search.ranking import Objective, Ranking, chosen_objectives, default_objectives, pareto_front
+from swizzle_sim.search.ranking import Objective, Ranking, chosen_objectives, default_objectives
 from swizzle_sim.search.recorded import of_another_model
-from xcd_model import Gpu
 from xcd_model.cache.replacement import POLICY
 from xcd_model.errors import RunError
 
@@ -71,9 +70,9 @@ class RunConfig:
         end_s = time.monotonic() + 60 * (self.max_minutes if self.max_minutes is not None else float("inf"))
         return Budget(threads=self.threads or os.cpu_count() or 1, end_s=end_s)
 
-    def objectives_on(self, gpu: Gpu) -> tuple[Objective, ...]:
-        """Objectives on a GPU; raises as `swizzle_sim.search.ranking.read_objectives`."""
-        return chosen_objectives(self.objective, gpu.name, self.replay)
+    def objectives_on(self, scorer: Scorer) -> tuple[Objective, ...]:
+        """Objectives of a kernel on its GPU; raises as `swizzle_sim.search.ranking.read_objectives`."""
+        return chosen_objectives(self.objective, scorer.gpu.name, self.replay, scorer.work_class)
 
     @property
     def of_scorer(self) -> dict[str, Any]:
@@ -114,9 +113,8 @@ class Run:
 
     @property
     def front(self) -> list[Attempt]:
-        """The Pareto front of two objectives, rising by the first; of one objective the attempt of least cost."""
-        scored = [one for one in self.attempts if one.score is not None]
-        return [scored[i] for i in pareto_front([self.ranking.cost(one) for one in scored])]
+        """The Pareto front of two objectives, rising by the first; of one objective the best attempt."""
+        return self.ranking.front(self.attempts)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -304,7 +302,7 @@ def counting(on_attempt: OnAttempt | None, total: int, counts: Callable[[Attempt
 
 def about_run(scorer: Scorer, command: str = "", objectives: Sequence[Objective] = ()) -> dict[str, Any]:
     """Record of a run folder: enough to score its candidates another time, and to rank them."""
-    objectives = objectives or default_objectives(scorer.gpu.name, scorer.replay)
+    objectives = objectives or default_objectives(scorer.gpu.name, scorer.replay, scorer.work_class)
     return {
         "kernel": scorer.kernel.name,
         "kernel_file": scorer.kernel.file,

@@ -148,7 +148,8 @@ def _propose(strategy: Any, name: str, task: Task) -> Proposed:
     """Run a strategy: as many replays as ``--evaluations`` and as long as ``--max-minutes`` say."""
     kernel, gpu = _task_of(task)
     how = task.how
-    judge = Judge(Scorer(kernel, gpu, **how.of_scorer), how.objectives_on(gpu))
+    scorer = Scorer(kernel, gpu, **how.of_scorer)
+    judge = Judge(scorer, how.objectives_on(scorer))
     budget, best = task.options.get("evaluations", EVALUATIONS), BestSoFar(judge.objectives[0])
     spent = idle = 0
     about = {**about_run(judge.scorer, how.command, judge.objectives), "strategy": name, "evaluations": budget}
@@ -189,7 +190,8 @@ def families(task: Task) -> Proposed:
     """Try the known families: what ``--proposer families`` does."""
     kernel, gpu = _task_of(task)
     how, began = task.how, time.monotonic()
-    scorer, best = Scorer(kernel, gpu, **how.of_scorer), BestSoFar(how.objectives_on(gpu)[0])
+    scorer = Scorer(kernel, gpu, **how.of_scorer)
+    best = BestSoFar(how.objectives_on(scorer)[0])
     costs: list[float] = []
 
     def on_attempt(attempt: Attempt, done: int, total: int) -> None:
@@ -243,7 +245,7 @@ def propose(task: Task) -> Proposed:
     given = task.options
     plan = SearchPlan(
         templates=tuple(templates_of(given.get("templates", ()), kernel, device)),
-        objectives=task.how.objectives_on(device),
+        objectives=task.how.objectives_on(Scorer(kernel, device, **task.how.of_scorer)),
         sampler=given.get("sampler", "auto"),
         evaluations=given.get("evaluations", EVALUATIONS),
     )

@@ -1,17 +1,15 @@
 """`Ranking`: the order of a run's attempts by its objectives, with ties and how they are broken.
 
-An `Objective` is the figure of a score that a run optimizes, chosen by name or by what ranks orders on the GPU.
-`Evidence` says how often a predicted figure ranked measured orders of a GPU correctly. Its table is data with its
-sources, ``ranked_pairs.toml``; `swizzle_benchmarks.validation.ranked_pairs` writes it from measured rows.
+An `Objective` is the figure of a score that a run optimizes: named, or the one that decides for the kernel's class
+(`class_of`) on the GPU. `Evidence` says how often a predicted figure ranked measured orders correctly. Its table is
+data with its sources, ``ranked_pairs.toml``; `swizzle_benchmarks.validation.ranked_pairs` writes it from measured rows.
 
-    conditions -> cost -> ties within the model's tolerance
-               -> reads from HBM, launch order, balance, HBM bytes, predicted time, fewer registers, shorter text
+    even enough -> the deciding figure -> of those that tie: HBM bytes, L2 misses, predicted time, shorter text
 
-Conditions put an order behind all others where time is not what ranks: it loses occupancy, or its work ends later
-against the ideal than the launch order's by `UNEVEN`. Candidates whose costs differ by no more than the model tells
-apart are ties: a coin would rank them as well. Of predicted times that tie the order that reads at least a tenth less
-from HBM goes first, where measured orders of the GPU did; then the launch order, since it needs no remap. Of others
-that tie the one that moves a tenth fewer bytes to and from HBM, then the one predicted a hundredth faster.
+Where time does not decide, an order goes behind that loses occupancy, or whose CUs end `UNEVEN` times less evenly than
+those of the most even one; a predicted time has both in it. Orders tie whose figures differ by no more than the model
+tells apart. Among them a tenth of the bytes or misses, or a hundredth of the time, is a difference; the launch order
+has no text, so it goes first where there is none.
 """
 
 from __future__ import annotations
@@ -35,13 +33,13 @@ tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) 
 
 FEWEST = 30  # pairs, below which nothing is said to rank
 RANKS = 0.9  # share of them that must come the right way round
-READS_LESS = "reads_less_in_a_tie"  # its entry: pairs that times tie, right where what reads less from HBM was faster
-READS_APART = 1.1  # ratio of bytes read from HBM from which one order reads less
+LESS_MOVED = "reads_less_in_a_tie"  # entry: pairs that times tie, right where what reads less from HBM was faster
+APART = 1.1  # ratio of bytes or misses from which one order moves less
 ALIKE = 5e-4  # relative gap, or of a rate 0 to 1 its tenth: figures that print alike are ties everywhere
 DRAWS = "uncertainty.json"  # in the run folder: its finalists under other plausible constants
-EMPTY = 2.0  # makespan over ideal of the launch order from which most CUs are idle, and balance says nothing
-UNEVEN = 1.15  # makespan over ideal from which uneven work limits the time
-STEPS = (READS_APART, READS_APART, 1.01)  # ratios from which reads, bytes and times of orders that tie differ
+EMPTY = 2.0  # makespan over ideal of the most even order from which most CUs are idle, and balance says nothing
+UNEVEN = 1.15  # makespan over ideal, or over that of the most even order, from which uneven work limits the time
+STEPS = (APART, APART, 1.01)  # ratios from which HBM bytes, L2 misses and times of orders that tie differ
 SLOWER = 5e-4  # speedup below 1 from which an order is said to be predicted slower
 
 
@@ -51,9 +49,12 @@ class Evidence:
 
     gpu: str
     objective: str
+    work_class: str = (
+        ""  # class of kernels whose measured times these are, as `Scorer.work_class`; empty for all kernels
+    )
     pairs: int = 0  # pairs of orders of one workload that were measured over 3 % (rates: one point) apart
     # of these, how many the timed replay puts the right way round; of times as the tool ranks them, ties by reads
-    right: int = 0
+    right: float = 0  # ties are half
     # predicted gap up to which its sign was no better than a coin's; relative, of a rate 0 to 1
     tells_apart: float = 0.0
     source: str = ""  # of the measurements; empty where there are none
@@ -83,42 +84,43 @@ def _table() -> dict[str, dict[str, dict[str, Any]]]:
     return tomllib.loads(text)
 
 
-def times_note(gpu: str, replay: str) -> str:
-    """What a predicted time is worth on a GPU, for the foot of a table."""
-    found = evidence_of(gpu, "time")
+def times_note(gpu: str, replay: str, work_class: str = "") -> str:
+    """The figure that decides between orders of a class of kernels on a GPU, and its evidence: the foot of a table."""
     if replay != "timed":
         return "The times of the lockstep replay rank no orders: it screens, by hits."
-    if found.ranks and found.lost < found.launched:
-        lost, launched = (f"{100 * one:.1f} %" for one in (found.lost, found.launched))
-        loses = f"it loses {lost} of the best measured time of {found.launches} launches, the launch order {launched}"
-        return f"Time chooses orders here: {loses}; {found.sentence()}."
-    if found.ranks:
-        return f"Times rank orders: {found.sentence()}."
-    return f"Times do not rank orders here: {found.sentence()}."
+    main, time = default_objectives(gpu, replay, work_class)[0], evidence_of(gpu, "time", work_class)
+    said = f"{main.spoken[0].upper()}{main.spoken[1:]} decides"
+    if work_class and not times_rank(gpu, replay, work_class):
+        said += f" for {WORK_CLASSES[work_class]}, of orders that end about as evenly as the most even"
+    if main is not TIME and time.work_class:
+        return f"{said}: {evidence_of(gpu, main.name, work_class).sentence()}, {time.right} by predicted time."
+    if main is not TIME:
+        return f"{said}. Times do not rank orders here: {time.sentence()}."
+    if time.lost < time.launched:
+        lost, launched = (f"{100 * one:.1f} %" for one in (time.lost, time.launched))
+        said += f": it loses {lost} of the best measured time of {time.launches} launches, the launch order {launched}"
+    return f"{said}; {time.sentence()}."
 
 
-def times_rank(gpu: str, replay: str) -> bool:
-    """Whether the times of a replay may decide between orders of a GPU."""
-    return replay == "timed" and evidence_of(gpu, "time").ranks
-
-
-def reads_break_ties(gpu: str) -> bool:
-    """Whether of orders whose predicted times tie on a GPU the one that reads less from HBM was measured faster."""
-    return evidence_of(gpu, READS_LESS).ranks
+def times_rank(gpu: str, replay: str, work_class: str = "") -> bool:
+    """Whether the times of a replay decide between orders of a class of kernels on a GPU."""
+    return default_objectives(gpu, replay, work_class) == (TIME,)
 
 
 def steps_more(value: float, least: float, step: float) -> int:
-    """By how many steps, ratios such as `READS_APART`, a figure is above the least of those that tie."""
+    """By how many steps, ratios such as `APART`, a figure is above the least of those that tie."""
     return int(math.log((value + 1) / (least + 1), step))
 
 
-def evidence_of(gpu: str, objective: str) -> Evidence:
-    """Evidence on an objective; of a GPU that nobody measured an empty one, with the widest tolerance of the others."""
-    known = _table().get(gpu, {}).get(objective)
-    if known is None:
-        widest = max((of[objective]["tells_apart"] for of in _table().values() if objective in of), default=0.0)
-        return Evidence(gpu, objective, tells_apart=widest)
-    return Evidence(gpu, objective, **known)
+def evidence_of(gpu: str, objective: str, work_class: str = "") -> Evidence:
+    """Evidence on an objective for a class of kernels, else for all; of an unmeasured GPU the widest tolerance."""
+    of = _table().get(gpu, {})
+    if known := of.get(work_class, {}).get(objective):
+        return Evidence(gpu, objective, work_class=work_class, **known)
+    if known := of.get(objective):
+        return Evidence(gpu, objective, **known)
+    widest = max((of[objective]["tells_apart"] for of in _table().values() if objective in of), default=0.0)
+    return Evidence(gpu, objective, tells_apart=widest)
 
 
 @dataclass(frozen=True)
@@ -180,6 +182,11 @@ OBJECTIVES = {
     )
 }
 TIME, HIT_RATE = OBJECTIVES["time"], OBJECTIVES["l2_hit_rate"]
+WORK_CLASSES = {
+    "uneven": "uneven work",
+    "compute": "arithmetic with reuse",
+    "memory": "streaming",
+}  # as `Scorer.work_class`
 
 
 def read_objectives(text: str) -> tuple[Objective, ...]:
@@ -193,14 +200,19 @@ def read_objectives(text: str) -> tuple[Objective, ...]:
     return tuple(OBJECTIVES[name] for name in names)
 
 
-def default_objectives(gpu: str, replay: str) -> tuple[Objective, ...]:
-    """Time where the timed replay's times rank orders of this GPU, else the L2 hit rate."""
-    return (TIME,) if times_rank(gpu, replay) else (HIT_RATE,)
+def default_objectives(gpu: str, replay: str, work_class: str = "") -> tuple[Objective, ...]:
+    """Figure that decides for a class of kernels: of time and L2 hit rate what ranked its measured orders better.
+
+    Hits, if both did equally. Where no order of the class was measured it is time if that ranked the GPU's, else hits.
+    """
+    time, hits = (evidence_of(gpu, one.name, work_class) for one in (TIME, HIT_RATE))
+    ranks = time.right > hits.right if time.work_class and hits.work_class else time.ranks
+    return (TIME,) if replay == "timed" and ranks else (HIT_RATE,)
 
 
-def chosen_objectives(text: str | None, gpu: str, replay: str) -> tuple[Objective, ...]:
+def chosen_objectives(text: str | None, gpu: str, replay: str, work_class: str = "") -> tuple[Objective, ...]:
     """Objectives that were named, or else the default; raises as `read_objectives`."""
-    return read_objectives(text) if text else default_objectives(gpu, replay)
+    return read_objectives(text) if text else default_objectives(gpu, replay, work_class)
 
 
 def pareto_front(costs: Sequence[Sequence[float]]) -> list[int]:
@@ -245,8 +257,8 @@ class Ranking:
     def groups(self, attempts: Iterable[Attempt]) -> list[list[Attempt]]:
         """Attempts with a score, best first, ties together; of two objectives the Pareto front is the first group."""
         known = [a for a in attempts if a.score is not None]
-        launch = next((uneven_of(_score(one)) for one in known if one.number == 0), 1.0)
-        scored = sorted(known, key=lambda one: self._by_cost(one, launch))
+        evenest = min((uneven_of(_score(one)) for one in known), default=1.0)
+        scored = sorted(known, key=lambda one: self._by_cost(one, evenest))
         if len(self.objectives) > 1:
             front = pareto_front([self.cost(one) for one in scored])
             rest = [[one] for i, one in enumerate(scored) if i not in set(front)]
@@ -254,7 +266,7 @@ class Ranking:
         found: list[list[Attempt]] = []
         while scored:
             best = scored[0]
-            tied = [one for one in scored if one is best or self._ties(best, one, launch, first=not found)]
+            tied = [one for one in scored if one is best or self._ties(best, one, evenest, first=not found)]
             found.append(sorted(tied, key=partial(self._breaks_tie, least=_least(tied))))
             scored = [one for one in scored if all(one is not other for other in tied)]
         return found
@@ -279,38 +291,25 @@ class Ranking:
                 found[one.number] = f"={place}" if tied else str(int(place) + i)
         return found
 
-    def _is_worse(self, one: Attempt, launch: float) -> bool:
-        """Whether a condition puts an attempt behind the others; a predicted time has both in it."""
-        score = _score(one)
-        ends_late = launch < EMPTY and uneven_of(score) > UNEVEN * launch
-        return self.main.name != "time" and (loses_occupancy(score) or ends_late)
+    def is_behind(self, score: Score, evenest: float) -> bool:
+        """Whether an order goes behind the others whatever its figure, by the most even makespan over ideal of all."""
+        less_even = evenest < EMPTY and uneven_of(score) > UNEVEN * evenest
+        return self.main.name != "time" and (loses_occupancy(score) or less_even)
 
-    def _by_cost(self, one: Attempt, launch: float) -> tuple[Any, ...]:
+    def _by_cost(self, one: Attempt, evenest: float) -> tuple[Any, ...]:
         score = _score(one)
-        worse = self._is_worse(one, launch)
-        return (worse, *self.cost(one), score.time_us, score.hbm_bytes, len(one.source), one.number)
+        behind = self.is_behind(score, evenest)
+        return (behind, *self.cost(one), score.time_us, score.hbm_bytes, len(one.source), one.number)
 
-    def _ties(self, best: Attempt, other: Attempt, launch: float, *, first: bool) -> bool:
-        if self._is_worse(best, launch) != self._is_worse(other, launch):
+    def _ties(self, best: Attempt, other: Attempt, evenest: float, *, first: bool) -> bool:
+        if self.is_behind(_score(best), evenest) != self.is_behind(_score(other), evenest):
             return False
         near = abs(self.cost(other)[0] - self.cost(best)[0]) <= self.tolerance
         return near or (first and other.number in self.inseparable)
 
-    @property
-    def reads_decide(self) -> bool:
-        """Whether bytes read from HBM break the ties."""
-        return self.main.name == "time" and reads_break_ties(self.gpu)
-
-    def reads_less(self, one: Score, other: Score) -> bool:
-        """Whether a score goes before one that it ties with, by what it reads from HBM."""
-        return self.reads_decide and one.hbm_read_bytes * READS_APART <= other.hbm_read_bytes
-
     def _breaks_tie(self, one: Attempt, least: Sequence[float]) -> tuple[Any, ...]:
-        score = _score(one)
-        reads, moved, time = (steps_more(*three) for three in zip(_traffic(score), least, STEPS, strict=True))
-        uneven = round(uneven_of(score), 1) if uneven_of(score) > UNEVEN else 1.0
-        first = (reads if self.reads_decide else 0, one.number != 0, uneven, moved, time)
-        return (*first, registers_of(score), len(one.source), self.cost(one), one.number)
+        steps = [steps_more(*three) for three in zip(_moved(_score(one)), least, STEPS, strict=True)]
+        return (*steps, one.number != 0, len(one.source), self.cost(one), _score(one).l2_misses, one.number)
 
     def slower(self, attempts: Sequence[Attempt]) -> list[Attempt]:
         """Attempts ranked above the launch order although they are predicted slower."""
@@ -327,20 +326,20 @@ class Ranking:
             return f"Objectives: {names}{at}. The Pareto front comes first, rising by {self.main.spoken}."
         gap = f"{100 * self.tolerance:.3g} {'points' if self.main.largest else '%'}"
         drawn = " or that other plausible constants do not tell from the best" if self.inseparable else ""
+        even = "" if self.main.name == "time" else f" Orders {UNEVEN} times less even than the most even come last."
         return (
-            f"Ranked by {names}{at}. Orders within {gap} of each other{drawn} are ties (=), which "
-            f"{'a tenth less read from HBM breaks, then even work' if self.reads_decide else 'even work breaks'}, "
-            "then fewer HBM bytes, then a shorter predicted time, then fewer registers, then the shorter text."
+            f"Ranked by {names}{at}. Orders within {gap} of each other{drawn} are ties (=), which fewer HBM bytes "
+            f"break, then fewer L2 misses, then a shorter predicted time, then the shorter text.{even}"
         )
 
 
-def _traffic(score: Score) -> tuple[float, float, float]:
-    """Figures that break ties: bytes read from HBM, all bytes to and from it, predicted time [ns]."""
-    return score.hbm_read_bytes, score.hbm_bytes, 1e3 * score.time_us
+def _moved(score: Score) -> tuple[float, float, float]:
+    """Figures that break ties: bytes to and from HBM, L2 misses, predicted time [ns]."""
+    return score.hbm_bytes, score.l2_misses, 1e3 * score.time_us
 
 
 def _least(tied: Sequence[Attempt]) -> tuple[float, ...]:
-    return tuple(min(figures) for figures in zip(*(_traffic(_score(one)) for one in tied), strict=True))
+    return tuple(min(figures) for figures in zip(*(_moved(_score(one)) for one in tied), strict=True))
 
 
 def _score(one: Attempt) -> Score:
@@ -352,11 +351,6 @@ def _score(one: Attempt) -> Score:
 def uneven_of(score: Score) -> float:
     """Makespan over the ideal of evenly shared CU time; 1 where it was not counted."""
     return 1.0 if score.balance is None else score.balance.over_ideal
-
-
-def registers_of(score: Score) -> int:
-    """Registers a thread of the rewritten kernel above those of the kernel as launched; 0 where it was not compiled."""
-    return 0 if score.price is None else score.price.launched.registers - score.price.before.registers
 
 
 def loses_occupancy(score: Score) -> bool:

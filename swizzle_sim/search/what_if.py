@@ -69,7 +69,7 @@ def _keys(gpu: Gpu) -> list[str]:
     found = []
     for one in fields(gpu):
         value = getattr(gpu, one.name)
-        if one.name in FIXED or value is None:
+        if one.name in FIXED or (value is None and one.type not in ("int | None", "float | None")):
             continue
         found += [f"{one.name}.{inner.name}" for inner in fields(value)] if is_dataclass(value) else [one.name]
     return found

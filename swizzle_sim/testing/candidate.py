@@ -13,7 +13,7 @@ from swizzle_sim.language.grid import Grid
 from swizzle_sim.language.ir import Form
 from swizzle_sim.language.swizzle import Swizzle
 from swizzle_sim.language.verdict import Budget, Counterexample
-from swizzle_sim.language.vm import permutation_of, run
+from swizzle_sim.language.vm import counterexample_at, run
 from swizzle_sim.testing.called import Called
 from swizzle_sim.testing.directive import Options
 from swizzle_sim.testing.expression import names_of
@@ -120,7 +120,7 @@ class TextCandidate:
             if self._tiles and self._surplus:
                 pair = (self.swizzle, self._surplus)
                 return padded_counterexample(*pair, self._tiles, grid, num_xcds, values, budget)
-            found = permutation_of(self.swizzle.program, grid, num_xcds, values, budget)[1]
+            found = counterexample_at(self.swizzle.program, grid, num_xcds, values, budget)
         except LanguageError as error:
             raise self.text.placed(error) from None
         if found and self._surplus and found.code == "out-of-range":
@@ -142,6 +142,7 @@ class TextCandidate:
         return replace(found, message=said)
 
 
+_ASSIGNED = re.compile(r"^(\w+) = (\d+)$", re.MULTILINE)
 # Faults of the language that are none of C: what C computes there, the language does not say.
 _OF_C = {
     "shift": "an unsigned value would be negative here, or a shift is by less than 0 or more than 31: not modelled",
@@ -222,10 +223,15 @@ def _load_read(target: Target) -> tuple[Candidate, Options]:
     prologue = read(options.sizes)
     guesses = target.likely or target.marked  # of any other function nothing is supposed
     chunks = [name for name in prologue.defaults if is_chunk(name) and name not in options.sizes]
+    own: dict[str, int] = {}
     if chunks and guesses:
+        own = {name: int(value) for name, value in _ASSIGNED.findall(prologue.text.text) if name in chunks}
         prologue = read((*options.sizes, *chunks))
-    options = options.with_launch(prologue.launch)
-    if prologue.fixed and not (options.grids or target.options.launch):
+    options = replace(options.with_launch(prologue.launch), own=own)
+    grid = "x".join(map(str, prologue.fixed_grid)) if guesses and not target.options.launch else ""
+    if grid and not options.grids:  # the one launch for which the file's constants make it
+        options = replace(options, grids=(grid,), launch="")
+    elif prologue.fixed and not (options.grids or target.options.launch):
         raise OptionError(
             f"{target.name}: {prologue.fixed} is a constant of the file, whatever the launch: say for which it is, as "
             "grids=32x32"
@@ -235,7 +241,8 @@ def _load_read(target: Target) -> tuple[Candidate, Options]:
     known = {*options.sizes, *names_of(options.launch)}
     unknown = [one for one in inputs if one not in known] if guesses else []
     guessed = guess(unknown, prologue.parameters, takes_id=prologue.takes_id)
-    options = replace(options, sizes={**guessed, **options.sizes}, guessed=as_comment(guessed))
+    said = " ".join(part for part in (as_comment(guessed), f"grids={grid}" * bool(grid)) if part)
+    options = replace(options, sizes={**guessed, **options.sizes}, guessed=said)
     return TextCandidate(prologue.text, options.single, also, prologue), options
 
 

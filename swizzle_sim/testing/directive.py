@@ -21,7 +21,6 @@ from xcd_model.errors import OptionError
 _COMMENT = re.compile(
     r"^\s*(?:#|//)\s*(?:swizzle-check\s*(?::(.*))?|swizzle:\s*((?:off|begin|end)\b.*|[A-Za-z_]\w*=(?!=).*))$"
 )
-MARK = re.compile(rb"swizzle-check|(#|//)[ \t]*swizzle:")
 KEYS = ("grids", "xcds", "where", "launch", "tiles", "answer")
 OFF, BEGIN, END = "off", "begin", "end"
 
@@ -40,6 +39,7 @@ class Options:
     sizes: dict[str, int | str | tuple[int, ...]] = field(default_factory=dict)
     off: bool = False  # not to be checked
     guessed: str = ""  # those of the sizes that were guessed, as a comment
+    own: dict[str, int] = field(default_factory=dict)  # defaults of the function's parameters that are sizes
 
     @property
     def single(self) -> dict[str, int | str]:

@@ -15,15 +15,11 @@ from swizzle_sim.language.verdict import PROVED, REFUTED
 from swizzle_sim.testing.candidate import Candidate, TextCandidate, load
 from swizzle_sim.testing.directive import Options
 from swizzle_sim.testing.files import targets_of
-from swizzle_sim.testing.grids_to_try import condition, each_size, kind_of
-from swizzle_sim.testing.refuting import periods
 from swizzle_sim.testing.run import CheckResult
-from swizzle_sim.testing.settle import proof_of_options, provable_form, settle
+from swizzle_sim.testing.settle import provable_form, proved_conditions, settle
 from swizzle_sim.testing.trials import Outcome, points_of, try_points
 
-_MOST_PROOFS = 12  # of conditions
-_MOST_FOUND = 3
-_TRIED = 300  # launches that a condition is tried on before it is proved
+_MOST_FOUND = 3  # conditions
 
 
 def explain(candidate: Candidate, outcome: Outcome, options: Options) -> list[str]:
@@ -31,12 +27,12 @@ def explain(candidate: Candidate, outcome: Outcome, options: Options) -> list[st
     form, given = provable_form(candidate, options), options
     if outcome.holds or form is None or not isinstance(candidate, TextCandidate):
         return []
+    found = [one for one, _ in islice(proved_conditions(candidate, outcome, options), _MOST_FOUND)]
+    lines = [f"proved where {one}" for one in found] or ["no simple condition was proved to suffice"]
+    lines += _problem(outcome, given)
     if form is not candidate.form:  # a kernel whose sizes give counts of tiles: explained in these
         candidate = _of_form(form, candidate.name)
         options = replace(options, launch="", sizes={k: v for k, v in options.sizes.items() if k in form.inputs})
-    found = list(_proved_domains(candidate, form, outcome, options))
-    lines = [f"proved where {one}" for one in found] or ["no simple condition was proved to suffice"]
-    lines += _problem(outcome, given)
     for repaired in _repairs(form):
         fixed = _of_form(repaired, "the repair")
         judged = settle(fixed, try_points(fixed, points_of(fixed, options)), options)
@@ -61,47 +57,6 @@ def explained(result: CheckResult, over: Options) -> CheckResult:
             lines = explain(candidate, outcome, options)
             return replace(result, message="\n  ".join([result.message, *lines]))
     return result
-
-
-def _proved_domains(candidate: TextCandidate, form: Form, outcome: Outcome, options: Options) -> Iterator[str]:
-    """Conditions of the usual kinds that no launch tried contradicts and that are proved."""
-    kind, proofs = kind_of(form), 0
-    found: list[str] = []
-    points = list(islice(points_of(candidate, options), _TRIED))
-    failing = [point for point in points if candidate.counterexample(point.grid, point.num_xcds, point.sizes)]
-    for text in dict.fromkeys([outcome.domain, *_conditions(form, kind, options)]):
-        if proofs >= _MOST_PROOFS or len(found) >= _MOST_FOUND:
-            return
-        if any(_implied(text, one) for one in found):
-            continue
-        try:
-            holds = condition(text)
-        except Exception:  # words such as "a power of two", or "no simple condition"
-            continue
-        if any(holds(point.grid, point.num_xcds) for point in failing):
-            continue
-        proofs += 1
-        if proof_of_options(form, options, text):
-            found.append(text)
-            yield text
-
-
-def _implied(text: str, known: str) -> bool:
-    """Whether ``n % 64 == 0`` says no more than a known ``n % 8 == 0``."""
-    (a, _, divisor), (b, _, smaller) = (one.removesuffix(" == 0").partition(" % ") for one in (text, known))
-    return a == b and divisor.isdigit() and smaller.isdigit() and int(divisor) % int(smaller) == 0
-
-
-def _conditions(form: Form, kind: str, options: Options) -> Iterator[str]:
-    sides = {"line": (), "tiles": ("num_pid_m", "num_pid_n"), "plane": ("num_pid_x", "num_pid_y")}
-    counts = ("num_pids", *sides.get(kind, ("num_pid_x", "num_pid_y", "num_pid_z")))
-    sizes = tuple({value for choice in each_size(options) for value in choice.values()})
-    divisors = [*(["num_xcds"] if form.reads_num_xcds else []), *(str(one) for one in periods(form, sizes)[:12])]
-    for divisor in divisors:
-        yield from (f"{count} % {divisor} == 0" for count in counts)
-    for divisor in divisors[::-1]:
-        yield from (f"{count} <= {divisor}" for count in counts)
-        yield from (f"{count} < {divisor}" for count in counts)
 
 
 def _problem(outcome: Outcome, options: Options) -> list[str]:

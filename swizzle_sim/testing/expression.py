@@ -8,6 +8,7 @@ from functools import cache
 from swizzle_sim.language.grid import Grid, bind
 from swizzle_sim.language.ir import COUNTS, Assign, Binary, Cond, Expr, Int, Name, evaluate, names_read, parts
 from swizzle_sim.language.parse import parse_form
+from swizzle_sim.language.rules import MOST_TRIED
 from xcd_model.errors import LanguageError, SizeError
 
 
@@ -27,6 +28,12 @@ def value_of(given: int | str, grid: Grid, num_xcds: int, sizes: Mapping[str, in
     expression = read_expression(given)
     counts = bind([name for name in names_read(expression) if name in COUNTS], grid, num_xcds).constants
     return calculate(expression, {**sizes, **counts}, given)
+
+
+def refuse_more(grid: Grid) -> None:
+    """Refuse a grid of which each workgroup would be held, as no sample will do."""
+    if grid.num_pids > MOST_TRIED:
+        raise SizeError(f"grid {grid}: at most {MOST_TRIED} workgroups here, as each of them is tried")
 
 
 def split_sides(launch: str) -> list[str]:

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
-from swizzle_sim.testing.directive import MARK
-from swizzle_sim.testing.files import SUFFIXES, TEXTS
+from swizzle_sim.testing.files import SUFFIXES
 from swizzle_sim.triton_source.likeness import MAY_HOLD_A_REMAP
 from xcd_model.errors import OptionError
 from xcd_model.files import read_bytes
@@ -23,7 +22,7 @@ _A_SWIZZLE = re.compile(
 Rules = tuple[tuple[Path, GitIgnoreSpec], ...]  # the last that says something about a path decides, as in git
 
 
-def files_under(paths: Iterable[Path], *, marked: bool = False, exclude: Iterable[str] = ()) -> list[Path]:
+def files_under(paths: Iterable[Path], *, exclude: Iterable[str] = ()) -> list[Path]:
     """Return files, and what is to be checked in folders, however deep."""
     try:
         excluded = GitIgnoreSpec.from_lines(exclude)
@@ -32,7 +31,7 @@ def files_under(paths: Iterable[Path], *, marked: bool = False, exclude: Iterabl
     found: list[Path] = []
     for path in paths:
         found += sorted(_inside(path, excluded)) if path.is_dir() else [path]
-    return [one for one in dict.fromkeys(found) if not marked or one.suffix in TEXTS or _holds(one, MARK)]
+    return list(dict.fromkeys(found))
 
 
 def _inside(folder: Path, excluded: GitIgnoreSpec) -> Iterator[Path]:
@@ -57,7 +56,7 @@ def _inside(folder: Path, excluded: GitIgnoreSpec) -> Iterator[Path]:
 def _rules_in(folder: Path) -> Rules:
     """Rules of a folder's own ``.gitignore``; none where it has none that can be read."""
     try:
-        lines = (folder / ".gitignore").read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = read_bytes(folder / ".gitignore").decode(errors="replace").splitlines()
         return ((folder, GitIgnoreSpec.from_lines(lines)),)
     except (OSError, ValueError):
         return ()
@@ -84,10 +83,10 @@ def _ignored(path: Path, rules: Rules, end: str) -> bool:
     return answer
 
 
-def _holds(path: Path, what: bytes | re.Pattern[bytes]) -> bool:
+def _holds(path: Path, what: re.Pattern[bytes]) -> bool:
     """Whether a file holds bytes, or is no file of text that can be read: then reading it says why."""
     try:
         data = read_bytes(path)
     except OSError:
         return True
-    return b"\0" in data or re.search(what if isinstance(what, re.Pattern) else re.escape(what), data) is not None
+    return b"\0" in data or what.search(data) is not None

@@ -14,16 +14,12 @@ from xml.etree import ElementTree
 
 from swizzle_sim.base.release import version
 from swizzle_sim.base.text import visible
+from swizzle_sim.testing.codes import RULES
 from swizzle_sim.testing.run import CheckResult
 from xcd_model.errors import RunError
 
 # What XML 1.0 cannot hold, even escaped.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_RULES = {
-    "failed": ("not-a-bijection", "error", "The remap leaves tiles out, or computes some twice."),
-    "error": ("not-readable", "error", "What was to be checked could not be read."),
-    "skipped": ("not-checked", "note", "A function that may remap workgroups was not checked."),
-}  # id, level and description by status
 
 
 def junit(results: Sequence[CheckResult]) -> bytes:
@@ -33,9 +29,9 @@ def junit(results: Sequence[CheckResult]) -> bytes:
     """
     counts = {
         "tests": len(results),
-        "failures": sum(one.status == "failed" for one in results),
-        "errors": sum(one.status == "error" for one in results),
-        "skipped": sum(one.status == "skipped" for one in results),
+        "failures": sum(_tag(one) == "failure" for one in results),
+        "errors": sum(_tag(one) == "error" for one in results),
+        "skipped": sum(_tag(one) == "skipped" for one in results),
     }
     attributes = {key: str(value) for key, value in counts.items()}
     attributes |= {"name": "swizzle-sim check", "time": f"{sum(one.seconds for one in results):.3f}"}
@@ -46,13 +42,18 @@ def junit(results: Sequence[CheckResult]) -> bytes:
         named = {"classname": file, "name": _legal(one.name), "time": seconds, "file": file}
         case = ElementTree.SubElement(suite, "testcase", named | ({"line": str(one.line)} if one.line else {}))
         if one.status != "passed":
-            tag = {"failed": "failure", "error": "error", "skipped": "skipped"}[one.status]
-            first = _legal(one.message.partition("\n")[0])
-            kind = {} if tag == "skipped" else {"type": one.code or tag}
+            tag = _tag(one)
+            first = _legal(f"{one.rule}: {one.message}".partition("\n")[0])
+            kind = {} if tag == "skipped" else {"type": one.rule}
             detail = ElementTree.SubElement(case, tag, {"message": first, **kind})
-            detail.text = _legal(one.report)
+            detail.text = f"{one.rule}: {_legal(one.report)}"
     ElementTree.indent(suites)
     return ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True) + b"\n"
+
+
+def _tag(one: CheckResult) -> str:
+    """Element of a result that did not pass; what a baseline has is as skipped."""
+    return "skipped" if one.is_known else {"failed": "failure"}.get(one.status, one.status)
 
 
 def _legal(text: str) -> str:
@@ -69,11 +70,12 @@ def sarif(results: Sequence[CheckResult]) -> bytes:
     """
     rules = [
         {
-            "id": rule,
-            "shortDescription": {"text": text},
-            "defaultConfiguration": {"level": level},
+            "id": rule.code,
+            "name": rule.name,
+            "shortDescription": {"text": f"{rule.meaning}."},
+            "defaultConfiguration": {"level": rule.level},
         }
-        for rule, level, text in _RULES.values()
+        for rule in RULES
     ]
     run = {
         "tool": {"driver": {"name": "swizzle-sim", "version": version(), "rules": rules}},
@@ -85,12 +87,12 @@ def sarif(results: Sequence[CheckResult]) -> bytes:
 
 
 def _alert(one: CheckResult) -> dict[str, Any]:
-    rule, level, _ = _RULES[one.status]
-    print_of = sha256("\0".join((_from_here(one.file), one.name, one.code)).encode(errors="surrogatepass"))
+    print_of = sha256("\0".join((_from_here(one.file), one.name, one.rule)).encode(errors="surrogatepass"))
+    rule = next(rule for rule in RULES if rule.code == one.rule)
     return {
-        "ruleId": rule,
-        "ruleIndex": [known for known, *_ in _RULES.values()].index(rule),
-        "level": level,
+        "ruleId": rule.code,
+        "ruleIndex": RULES.index(rule),
+        "level": rule.level,
         "message": {"text": _legal(one.report)},
         "locations": [
             {
@@ -102,6 +104,7 @@ def _alert(one: CheckResult) -> dict[str, Any]:
             }
         ],
         "partialFingerprints": {"swizzleCheck/v1": print_of.hexdigest()},
+        "suppressions": [{"kind": "external", "justification": "in the baseline"}] if one.is_known else [],
         "properties": {"code": one.code},
     }
 
@@ -123,12 +126,14 @@ def github_annotations(results: Iterable[CheckResult]) -> list[str]:
 
     Source: GitHub Actions, workflow commands; values are escaped as its toolkit does.
     """
-    return [_annotation(one) for one in results if one.status != "passed"]
+    return [_annotation(one) for one in results if one.rule and not one.is_known]
 
 
 def _annotation(one: CheckResult) -> str:
-    level = "notice" if _RULES[one.status][1] == "note" else "error"
-    place = f"file={_property(_from_here(one.file))},line={max(one.line, 1)},title={_property(one.name)}"
+    level = "notice" if one.status == "skipped" else "error"
+    place = (
+        f"file={_property(_from_here(one.file))},line={max(one.line, 1)},title={_property(f'{one.rule} {one.name}')}"
+    )
     return f"::{level} {place}::{_data(one.report)}"
 
 

@@ -19,7 +19,7 @@ from swizzle_sim.language.ir import AXES, COORDINATES, GRID_NAMES, Form
 from swizzle_sim.language.verdict import Budget, Counterexample, OutOfRange, where_text
 from swizzle_sim.language.vm import counterexample_of
 from swizzle_sim.testing.called import Died
-from swizzle_sim.testing.expression import value_of
+from swizzle_sim.testing.expression import refuse_more, value_of
 from xcd_model.errors import LanguageError, UnknownName
 
 GRID = "grid"  # a parameter of this name gets the launch, a tuple of sides
@@ -56,6 +56,7 @@ class FunctionCandidate:
         self, grid: Grid, num_xcds: int, sizes: Mapping[str, int], budget: Budget | None = None
     ) -> Counterexample | None:
         """Counterexample where the function is no permutation of a grid; None if it is one; in no budget."""
+        refuse_more(grid)
         values = self._values(grid, num_xcds, sizes)
         answers = self._whole(values, grid) if self._arrays and grid.num_pids > _ONE_BY_ONE else None
         if answers is None:

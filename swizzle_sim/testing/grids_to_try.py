@@ -15,7 +15,8 @@ from swizzle_sim.testing.expression import calculate, divisor_of, names_of, read
 from swizzle_sim.testing.refuting import XCDS
 from xcd_model.errors import OptionError, SizeError
 
-Where = str | Callable[[Grid, int], bool] | None
+Holds = Callable[[Grid, int], bool]
+Where = str | Holds | None
 _SIDES = (*range(1, 11), 15, 16, 17)  # tiles along a side of a sized launch
 _FEW = (1, 2, 3, 5, 8)  # where many sizes vary
 _MOST_TILES = 600  # of a sized launch
@@ -90,7 +91,7 @@ def xcd_counts(form: Form, given: Iterable[int] | int | None) -> tuple[int, ...]
     return counts if reads else (8 if 8 in counts else max(counts),)
 
 
-def condition(where: Where) -> Callable[[Grid, int], bool]:
+def condition(where: Where) -> Holds:
     """Predicate of a condition of the language over a grid's counts, or of a callable."""
     if not where:
         return lambda grid, num_xcds: True

@@ -32,10 +32,12 @@ _MEANINGS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 _BY_SPELLING = {spelling: meaning for meaning, spellings in _MEANINGS.items() for spelling in spellings}
 _CHUNK = re.compile(
-    r"chunk|group(_?size)?(_?[mn])?$|^(C|W|WGM|wgm|swizzle_w|swizzle_c|panel_?width|window)$|_?(WGM)$|^(group|panel)"
+    r"chunk|group(_?size)?(_?[mn])?$|^(C|W|WGM|wgm|swizzle_w|swizzle_c|panel_?width|window)$|_?(WGM)$|^(group|panel)|^[mn]01_?$"
 )
 _FLAG = re.compile(r"^(use|enable|is|has|with)_|(swizzle|remap)(_pid)?$|^up(cast|grade)$", re.IGNORECASE)
 _SPLIT = re.compile(r"^(num_?)?(k_?splits?|splits?_?k)$", re.IGNORECASE)  # with 1, the launch is that of the tiles
+# A product that helpers of the tutorials' grouped order take from their callers.
+_IN_GROUP = re.compile(r"^(num_)?(pids?|tiles?|blocks?)_(in|per)_group$", re.IGNORECASE)
 _RATIO = re.compile(r"(quer(y|ies)|heads?|q)_per_(kv|group)", re.IGNORECASE)
 
 
@@ -50,16 +52,21 @@ def guess(
         An expression of the grid's names, or several values to try.
     """
     found: dict[str, int | str | tuple[int, ...]] = {}
+    names = list(names)
+    groups = [name for name in names if is_chunk(name)]
     for name in names:
         if name in GRID_NAMES:
             continue
         meaning = _meaning(name)
-        if takes_id and name == next(iter(parameters), "") and (meaning in ("", "pid")):
+        first = next(iter(parameters), "")
+        if takes_id and first and name.partition("_I")[0] == first and (meaning in ("", "pid")):
             found[name] = "pid"
         elif meaning and (meaning != "pid" or takes_id):
             found[name] = meaning
         elif _FLAG.search(name):
             found[name] = (0, 1)
+        elif _IN_GROUP.match(name) and len(groups) == 1:
+            found[name] = f"{groups[0]} * num_pid_{'m' if groups[0].lower().endswith('n') else 'n'}"
         elif is_chunk(name):
             found[name] = CHUNKS
         elif _RATIO.search(name) or _SPLIT.search(name):

@@ -10,7 +10,7 @@ from swizzle_sim.language.grid import Grid
 from swizzle_sim.language.swizzle import Swizzle
 from swizzle_sim.language.verdict import Budget, Counterexample, where_text
 from swizzle_sim.language.vm import run
-from swizzle_sim.testing.expression import value_of
+from swizzle_sim.testing.expression import refuse_more, value_of
 
 
 def padded_counterexample(
@@ -23,6 +23,7 @@ def padded_counterexample(
     budget: Budget | None = None,
 ) -> Counterexample | None:
     """Counterexample where the workgroups that do not return miss a tile or share one; None if they do not."""
+    refuse_more(grid)
     n_tiles = int(np.prod([value_of(side, grid, num_xcds, sizes) for side in tiles]))
     where = where_text(grid, num_xcds)
     returns, found = (run(one.program, grid, num_xcds, sizes, budget) for one in (surplus, tile))

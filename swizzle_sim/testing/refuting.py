@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from itertools import combinations_with_replacement, product
 
 from swizzle_sim.language.grid import Grid
-from swizzle_sim.language.ir import Form, literals
+from swizzle_sim.language.ir import Binary, Form, literals, nodes
 
 XCDS = (*range(1, 17), 32)
 LARGEST = 2**20  # workgroups of a launch
@@ -21,13 +21,17 @@ _USUAL = (1, 2, 4, 8)  # counts of XCDs that each launch of middling size is tri
 _SIDES = (1, 2, 3, 5, 7, 8, 12, 13, 16, 17, 24, 28, 31, 33, 37, 48, 61, 64, 65, 96, 127, 129, 257)
 _SMALL, _MIDDLING = 72, 1200  # workgroups: up to these with all, with several counts of XCDs; above with two
 _MOST_PERIODS = 24
+_MOST_BITS = 10  # of a literal that may be the length of a shift
 _CORNERS = 6  # of the periods: both sides at one, where conditions such as m <= 64 and n <= 8 end
 _MOST_PLANES = 220  # of two sides, beside the small ones
 
 
 def periods(form: Form, sizes: tuple[int, ...] = ()) -> list[int]:
     """Literals of a text and products of two and three, smallest first: where its behaviour can repeat."""
-    single = sorted({value for value in (*literals(form.body), *sizes) if 2 <= value <= LARGEST})
+    written = literals(form.body)
+    if any(isinstance(node, Binary) and node.op in ("<<", ">>") for node in nodes(form.body)):
+        written += [1 << value for value in written if 1 <= value <= _MOST_BITS]
+    single = sorted({value for value in (*written, *sizes) if 2 <= value <= LARGEST})
     if sizes and form.reads_num_xcds:
         single = sorted({*single, 8})
     found = set(single) | {value + 1 for value in single if value & (value + 1) == 0}

@@ -4,52 +4,79 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from swizzle_sim.language.grid import Grid
-from swizzle_sim.language.ir import Cond, Form
+from swizzle_sim.language.ir import Form
 from swizzle_sim.language.lattice import Trial, kind_of_grid, name_domain, named, unconditional
 from swizzle_sim.language.parse import parse_condition
 from swizzle_sim.language.rules import CHECK_STEPS
 from swizzle_sim.language.swizzle import Swizzle
-from swizzle_sim.language.verdict import EVERY_GRID, PROVED, TESTED, Budget, Verdict
+from swizzle_sim.language.verdict import EVERY_GRID, PROVED, UNNAMED, Budget, Verdict
 from swizzle_sim.testing.candidate import Candidate, TextCandidate
+from swizzle_sim.testing.diagnosis import at_own_values, candidates_of, fits, unproved
 from swizzle_sim.testing.directive import Options
 from swizzle_sim.testing.grids_to_try import Where, condition, kind_of, xcd_counts
 from swizzle_sim.testing.refuting import grids, with_xcds
-from swizzle_sim.testing.trials import Outcome
+from swizzle_sim.testing.trials import Outcome, points_of, try_points
 from xcd_model.errors import LanguageError
 
 if TYPE_CHECKING:
     from swizzle_sim.proof import Proof
 
 MOST_CHOICES = 64  # of values that are each proved
+MOST_REFUTED = 8  # of values, and
+MOST_CONDITIONS = 8  # of a refuted remap
 STEPS_REFUTED = 300  # linear programs of the proof of the condition under which a refuted remap may be right
 
 
 def settle(candidate: Candidate, outcome: Outcome, options: Options, where: Where = None) -> Outcome:
-    """Prove what the launches tried support, where a proof is found."""
-    form = provable_form(candidate, options)
-    if form is None or callable(where):
-        return outcome
+    """Prove what the launches tried support, where a proof is found; of a refuted one, diagnose it."""
     stated = where or options.where
-    sizes, xcds = _fixed(options)
-    if outcome.holds:
-        covers = _proof_of_all(form, options.several, sizes, stated, xcds)
-        domain = (f"{stated}" if stated else EVERY_GRID) + (f", {xcds} XCDs" if covers and xcds else "")
-        return replace(outcome, status=PROVED, domain=domain, covers=covers) if covers else outcome
-    if named(outcome.domain) and not outcome.point_sizes and not options.several and not options.launch:
-        covers = proof(form, kind_of(form), sizes, both(stated, outcome.domain), xcds, STEPS_REFUTED)
-        return replace(outcome, covers=covers)
-    return outcome
+    if not outcome.holds:
+        return diagnosed(candidate, outcome, options, stated)
+    form = provable_form(candidate, options)
+    if form is None or callable(stated):
+        return outcome
+    xcds = _fixed(options)[1]
+    covers = proof_of_options(form, options, stated)
+    domain = (f"{stated}" if stated else EVERY_GRID) + (f", {xcds} XCDs" if covers and xcds else "")
+    return replace(outcome, status=PROVED, domain=domain, covers=covers) if covers else outcome
 
 
-def proof_of_options(form: Form, options: Options, where: str) -> str:
+def diagnosed(candidate: Candidate, outcome: Outcome, options: Options, where: Where = None) -> Outcome:
+    """A refuted outcome at the candidate's own defaults, with a condition under which it is right, proved if it can."""
+    if callable(where):
+        return outcome
+    outcome, options = at_own_values(candidate, outcome, replace(options, where=where or ""))
+    for domain, covers in proved_conditions(candidate, outcome, options):
+        return replace(outcome, domain=domain, covers=covers)
+    domain = unproved(candidate, outcome, options)
+    return replace(outcome, domain=both(options.where, domain) if named(domain) else domain)
+
+
+def proved_conditions(candidate: Candidate, outcome: Outcome, options: Options) -> Iterator[tuple[str, str]]:
+    """Conditions, with that of the options, under which a refuted candidate is proved, and the sizes that it covers."""
+    form = provable_form(candidate, options)
+    if form is None:
+        return
+    for text in itertools.islice(candidates_of(form, outcome, options), MOST_CONDITIONS):
+        covers = proof_of_options(form, options, both(options.where, text), MOST_REFUTED, STEPS_REFUTED)
+        if covers:
+            yield both(options.where, text), covers
+
+
+def proof_of_options(form: Form, options: Options, where: str, most: int = MOST_CHOICES, steps: int = 0) -> str:
     """Sizes that a proof under a condition covers, for the sizes and XCDs of options; empty where none is found."""
     sizes, xcds = _fixed(options)
-    return _proof_of_all(form, options.several, sizes, both(options.where, where), xcds, STEPS_REFUTED)
+    several = {name: values for name, values in options.several.items() if name in form.inputs}
+    for names in _subsets(several, most):
+        covers = _proof_of_each(form, {name: several[name] for name in names}, sizes, where, xcds, steps)
+        if covers:
+            return covers
+    return ""
 
 
 def _fixed(options: Options) -> tuple[dict[str, int], int | None]:
@@ -64,17 +91,21 @@ def settle_verdict(verdict: Verdict, swizzle: Swizzle, grid: Grid, num_xcds: int
     A swizzle that reads a kernel's sizes stays as it is: its lattice is the kernel's own.
     """
     form = swizzle.form
-    if not verdict.bijective or form.reads_sizes or verdict.status != TESTED:
+    if form.reads_sizes or verdict.status == PROVED:
         return verdict
-    kind = kind_of_grid(grid)
+    kind, candidate = kind_of_grid(grid), TextCandidate.of(swizzle)
     stated = verdict.domain if named(verdict.domain) else ""
-    if stated or unconditional(verdict.domain):
-        covers = proof(form, kind, where=stated)
-        if covers:
-            return replace(verdict, status=PROVED, domain=stated or EVERY_GRID, covers=covers)
-    if stated and _condition(stated) is None:  # "a power of two" is no condition of the language
-        return verdict
-    return _tried_further(verdict, TextCandidate.of(swizzle), kind, [Trial(grid, num_xcds, True)], stated)
+    if verdict.bijective and (stated or unconditional(verdict.domain)):
+        found = _found(form, kind, {}, stated, None)
+        if found:
+            sampled = verdict.sampled and found.max_workgroups < grid.num_pids
+            domain = stated or EVERY_GRID
+            return replace(verdict, status=PROVED, domain=domain, covers=found.range_text, sampled=sampled)
+    if not verdict.bijective and kind == kind_of(form):
+        tried = settle(candidate, try_points(candidate, points_of(candidate, Options())), Options())
+        # where smaller launches all hold, what they suggest is an accident
+        return replace(verdict, domain=UNNAMED if tried.holds else tried.domain, covers=tried.covers)
+    return _tried_further(verdict, candidate, kind, [Trial(grid, num_xcds, verdict.bijective)], stated)
 
 
 def _tried_further(verdict: Verdict, candidate: TextCandidate, kind: str, trials: list[Trial], stated: str) -> Verdict:
@@ -100,6 +131,7 @@ def _tried_further(verdict: Verdict, candidate: TextCandidate, kind: str, trials
     if passed < len(trials):
         domain = name_domain(trials, candidate.form)
         domain = both(stated, domain) if named(domain) else domain  # none was tried where what was stated does not hold
+        domain = UNNAMED if not verdict.bijective and named(domain) and not fits(domain, trials) else domain
     return replace(
         verdict,
         domain=domain,
@@ -120,28 +152,11 @@ def provable_form(candidate: Candidate, options: Options) -> Form | None:
     return candidate.form
 
 
-def _proof_of_all(
-    form: Form,
-    several: Mapping[str, tuple[int, ...]],
-    sizes: dict[str, int],
-    where: str,
-    xcds: int | None,
-    steps: int = 0,
-) -> str:
-    """Sizes that a proof covers whatever the sizes that have several values are, or else for each choice of them."""
-    several = {name: values for name, values in several.items() if name in form.inputs}
-    for names in _subsets(several):
-        covers = _proof_of_each(form, {name: several[name] for name in names}, sizes, where, xcds, steps)
-        if covers:
-            return covers
-    return ""
-
-
-def _subsets(several: Mapping[str, tuple[int, ...]]) -> list[tuple[str, ...]]:
+def _subsets(several: Mapping[str, tuple[int, ...]], most: int = MOST_CHOICES) -> list[tuple[str, ...]]:
     """Sizes whose values are proved one by one, the others being any number: the fewest choices first."""
     found = [names for k in range(len(several) + 1) for names in itertools.combinations(several, k)]
     choices = {names: math.prod(len(several[name]) for name in names) for names in found}
-    return sorted((names for names in found if choices[names] <= MOST_CHOICES), key=lambda names: choices[names])
+    return sorted((names for names in found if choices[names] <= most), key=lambda names: choices[names])
 
 
 def _proof_of_each(
@@ -179,9 +194,7 @@ def proof(
 def _found(form: Form, kind: str, sizes: dict | None, where: str, xcds: int | None, steps: int = 0) -> Proof | None:
     from swizzle_sim.proof import prove  # noqa: PLC0415 - a check of files that fail never proves
 
-    condition = _condition(where)
-    if where and condition is None:
-        return None
+    condition = parse_condition(where) if where else None
     found = prove(form, kind, sizes, condition, xcds, **({"steps": steps} if steps else {}))
     return found if found.holds else None
 
@@ -189,10 +202,3 @@ def _found(form: Form, kind: str, sizes: dict | None, where: str, xcds: int | No
 def both(one: str, other: str) -> str:
     """Two conditions together."""
     return f"({one}) and ({other})" if one and other else one or other
-
-
-def _condition(text: str) -> Cond | None:
-    try:
-        return parse_condition(text) if text else None
-    except LanguageError:  # "a power of two" is no condition of the language
-        return None

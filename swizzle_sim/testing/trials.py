@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
-from swizzle_sim.language.grid import Grid
 from swizzle_sim.language.ir import GRID_NAMES
 from swizzle_sim.language.lattice import KINDS, Trial, claim, name_domain, named
 from swizzle_sim.language.rules import CHECK_STEPS
-from swizzle_sim.language.verdict import EVERY_GRID_TRIED, REFUTED, TESTED, Budget, Counterexample
+from swizzle_sim.language.verdict import (
+    EVERY_GRID_TRIED,
+    NOWHERE,
+    REFUTED,
+    TESTED,
+    Budget,
+    Counterexample,
+    where_text,
+)
 from swizzle_sim.testing.candidate import Candidate
 from swizzle_sim.testing.choices import Sides, launches_of_choices, sized, sizes_of_quotients
 from swizzle_sim.testing.directive import Options
 from swizzle_sim.testing.grids_to_try import (
+    Holds,
     Point,
     Where,
     as_grid,
@@ -55,6 +63,12 @@ class Outcome:
         Sizes for which ``domain`` is proved, where it is.
     of : str
         Launches and names that it speaks of, and what it supposes.
+    also : str
+        Of a function with defaults: another launch that fails, or that none of the defaults does.
+    within : str
+        Values of sizes, and XCDs, that ``domain`` is of, where it is not of all.
+    trials : tuple of Trial
+        Launches tried, of one that fails.
     """
 
     name: str
@@ -66,6 +80,9 @@ class Outcome:
     status: str = TESTED
     covers: str = ""
     of: str = ""
+    also: str = ""
+    within: str = ""
+    trials: tuple[Trial, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -73,27 +90,29 @@ class Outcome:
         return self.counterexample is None
 
     @property
-    def point_sizes(self) -> dict[str, int]:
-        """Sizes of the launch that fails."""
-        return dict(self.point.sizes) if self.point else {}
-
-    @property
     def message(self) -> str:
-        """One or two lines: what was tried, and the counter-example if there is one."""
-        if self.counterexample is None or self.point is None:
+        """One line, two where other launches fail too: where it is right, and the counter-example if there is one."""
+        if self.counterexample is None:
             known = claim(self.status, self.domain, self.tried, self.largest, self.covers, self.of)
             return f"{self.name}: a bijection, {known}"
-        sizes = ", ".join(f"{name}={value}" for name, value in self.point.sizes.items())
-        where = f"\n  at {sizes}" if sizes else ""
-        # what sizes decide, the grid's shape does not tell
-        rests = f"it is proved, {self.covers}," if self.covers else "of those tried it holds"
-        hint = f"\n  {rests} where {self.domain}: if that is enough, say where={self.domain!r}"
-        hint = hint if named(self.domain) and not sizes else ""
-        return (
-            f"{self.name} is not a bijection: {self.counterexample.message}{where}\n"
-            f"  refuted by the smallest that fails of {self.tried}, the largest tried of {self.largest} workgroups"
-            + hint
-        )
+        right = ""
+        if self.domain == NOWHERE:
+            right = f"right nowhere ({self.tried} launch{'es' * (self.tried != 1)} tried); "
+        elif named(self.domain):
+            right = f"{self.domain}{f' ({self.within})' if self.within else ''}"
+            right = f"proved where {right}; " if self.covers else f"right where {right}, as far as tried; "
+        also = f"\n  {self.also}" if self.also else ""
+        return f"{self.name}: {right}NOT a bijection at {self.failure}{also}"
+
+    @property
+    def failure(self) -> str:
+        """The launch that fails, its sizes, and how."""
+        if self.counterexample is None or self.point is None:
+            return ""
+        grid, xcds = self.point.grid, self.point.num_xcds
+        said = self.counterexample.message.replace(f" {where_text(grid, xcds)}", "", 1)
+        sizes = "".join(f", {name}={value}" for name, value in self.point.sizes.items())
+        return f"{where_text(grid, xcds)[1:-1]}{sizes}: {said}"
 
 
 def try_points(candidate: Candidate, points: Iterable[Point]) -> Outcome:
@@ -124,7 +143,8 @@ def try_points(candidate: Candidate, points: Iterable[Point]) -> Outcome:
         if found:
             trials = _trials(candidate, ordered, k, budget)
             domain, most = name_domain(trials, candidate.form), max(trial.grid.num_pids for trial in trials)
-            return Outcome(candidate.name, len(trials), point, found, domain, most, REFUTED, of=spoken_of(candidate))
+            outcome = Outcome(candidate.name, len(trials), point, found, domain, most, REFUTED)
+            return replace(outcome, of=spoken_of(candidate), trials=tuple(trials))
     return Outcome(candidate.name, len(ordered), None, None, EVERY_GRID_TRIED, largest, of=spoken_of(candidate))
 
 
@@ -172,16 +192,15 @@ def points_of(
                 yield Point(grid, count, sizes)
 
 
-def _without_hint(
-    candidate: Candidate, options: Options, counts: tuple[int, ...], holds: Callable[[Grid, int], bool]
-) -> Iterator[Point]:
+def _without_hint(candidate: Candidate, options: Options, counts: tuple[int, ...], holds: Holds) -> Iterator[Point]:
     """Launches that can refute, as many as the candidate is quick enough for."""
     sizes, left = each_size(options), candidate.most_workgroups
     if len(sizes) > 1:
         found = launches_of_choices(candidate.form, kind_of(candidate.form), sizes, counts, left, holds)
         yield from (Point(*one) for one in found)
         return
-    for grid, count in with_xcds(refuting_grids(candidate.form, kind_of(candidate.form)), counts):
+    values = tuple(sizes[0].values())
+    for grid, count in with_xcds(refuting_grids(candidate.form, kind_of(candidate.form), values), counts):
         left -= grid.num_pids * len(sizes)
         if left < 0:
             return
@@ -193,7 +212,7 @@ def _by_counts(
     candidate: Candidate,
     options: Options,
     counts: tuple[int, ...],
-    holds: Callable[[Grid, int], bool],
+    holds: Holds,
     sides: Sides,
 ) -> Iterator[Point]:
     """Launches of a kernel that reads its sizes for counts of tiles only: past every period of these counts."""

@@ -8,59 +8,32 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 
 from swizzle_sim.language.ir import GRID_NAMES
-from swizzle_sim.triton_source.slices import assign, loaded, stored
+from swizzle_sim.triton_source.slices import assign, loaded, slice_of, stored
 from swizzle_sim.triton_source.source_file import SourceFile, literal_axis
+from swizzle_sim.triton_source.tile_flow import TileFlow
 
 # Names of the language that an answer is handed on under.
 CANONICAL = (("pid_m", "pid_n"), ("pid_x", "pid_y", "pid_z"), ("x", "y", "z"), ("pid",))
-# Other spellings of a tile in kernels: pairs before a single id, as that is often what they are computed from.
-_PAIRS = (
-    ("tile_m", "tile_n"),
-    ("tile_m_id", "tile_n_id"),
-    ("tile_n_id", "m_grp"),
-    ("m_block", "n_block"),
-    ("tile_i", "tile_j"),
-)
-_OTHERS = (
-    ("block_m", "block_n"),
-    ("new_bx", "new_by"),
-    ("row_idx", "col_idx"),
-    ("wgid",),
-    ("tile_id",),
-    ("tile",),
-    ("head_idx",),
-)
-_VAGUE = frozenset({"x", "y", "z", "row_idx", "col_idx", "m_block", "n_block"})  # of tensors and loop counters, too
-_TENSORS = frozenset({"arange", "full", "load", "zeros"})
+_OTHERS = (("wgid",), ("tile_id",), ("tile",))
+_VAGUE = frozenset({"x", "y", "z"})  # of tensors and loop counters, too
 
 
 def names_of_tile(before: list[ast.stmt], after: list[ast.stmt], source: SourceFile) -> list[str]:
-    """Names of the tile among those that a kernel assigns; none where it assigns no usual one."""
-    given = {name for stmt in (*before, *after) for name in stored(stmt)} - _read_or_ranges([*before, *after], source)
-    for group in (*CANONICAL[:-1], *_PAIRS, CANONICAL[-1], *_OTHERS):
+    """Names of the tile among those that a kernel assigns: usual ones, or by where they flow; none where neither is."""
+    flow = TileFlow([*before, *after], source)
+    given = {name for stmt in (*before, *after) for name in stored(stmt)}
+    given -= {name for name in _VAGUE if flow.is_no_number(name)}
+    for group in CANONICAL[:-1]:
         found = [name for name in group if name in given]
-        if found and (len(found) > 1 or len(group) == 1):
+        if len(found) > 1:
             return _in_launch_order(found, before, source)
+    by_flow = flow.tile()
+    needed = as_one_number(slice_of([*before, *after], {*by_flow})[0])
+    is_of_one = len({literal_axis(call) for stmt in needed for call in source.id_calls(stmt)}) <= 1
+    for names in (by_flow if is_of_one else [], CANONICAL[-1], *_OTHERS):
+        if names and given.issuperset(names):
+            return [*names]
     return [name for group in CANONICAL for name in group if name in given][:1]
-
-
-def _read_or_ranges(body: list[ast.stmt], source: SourceFile) -> set[str]:
-    """Names of the vague spellings whose first value comes from memory or a range: tensors, and no coordinates."""
-    known: set[str] = set()
-    seen: set[str] = set()
-    for stmt in sorted((one for outer in body for one in ast.walk(outer) if isinstance(one, ast.Assign)), key=_line):
-        match stmt:
-            case ast.Assign([ast.Name(name)], value) if name not in seen:
-                seen.add(name)
-                parts = list(ast.walk(value))
-                called = {source.aliases.called(one) for one in parts if isinstance(one, ast.Call)}
-                if called & _TENSORS or known & {one.id for one in parts if isinstance(one, ast.Name)}:
-                    known.add(name)
-    return known & _VAGUE
-
-
-def _line(stmt: ast.stmt) -> int:
-    return stmt.lineno
 
 
 def _in_launch_order(names: list[str], before: list[ast.stmt], source: SourceFile) -> list[str]:

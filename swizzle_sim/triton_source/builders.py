@@ -110,6 +110,8 @@ def _compared(node: ast.Call) -> ast.expr | None:
 
 def _of_id(name: str) -> Callable[[ast.Call], ast.expr | None]:
     def made(node: ast.Call) -> ast.expr | None:
+        if not node.args and not node.keywords:  # all three, to be unpacked
+            return ast.Tuple([_id(name, axis, node) for axis in "xyz"], ast.Load())
         axis = node.args[0] if len(node.args) == 1 else None
         word = axis.value if isinstance(axis, ast.Constant) else getattr(axis, "attr", "")
         return _id(name, str(word), node) if str(word) in ("x", "y", "z", "0", "1", "2") else None

@@ -40,13 +40,17 @@ _COMPARE: dict[str, type[ast.cmpop]] = {
 }  # fmt: skip
 _CONNECT: dict[str, type[ast.boolop]] = {"&&": ast.And, "and": ast.And, "||": ast.Or, "or": ast.Or}
 _RECORDS = {"blockIdx": "program_id", "gridDim": "num_programs"}
-_ID_CALL = re.compile(r"^(?:__builtin_amdgcn_workgroup_id|block_id|hipBlockIdx|get_block_id|blockIdx)_([xyz])$")
+_ID_CALL = re.compile(
+    r"^(?:__builtin_amdgcn_workgroup_id_|block_id_|hipBlockIdx_|get_block_id_|blockIdx_|RematerializeBlockIdx)([xyzXYZ])$"
+)
 _COUNT_CALL = re.compile(r"^(?:grid_dim|hipGridDim|num_blocks|gridDim)_([xyz])$")
 _AXIS_CALLS = {"get_group_id": "program_id", "__ockl_get_group_id": "program_id", "get_num_groups": "num_programs"}
 _NUMBER = re.compile(r"^(0[xX][0-9a-fA-F']+|0[bB][01']+|[0-9][0-9']*)([uUlLzZ]*)$")
 _SAME = {"__builtin_amdgcn_readfirstlane", "readfirstlane", "amd_wave_read_first_lane"}
 _MADE = re.compile(r"^(make_(u?int|u?long|tuple|pair|coord)[234]?|dim3|u?int[234]|tuple|pair|make_multi_index)$")
+LAUNCH = ("tl.program_id(", "tl.num_programs(")
 BUILTINS = ("min", "max", "abs")
+_DIVIDES = {"": 3, "divmod": 2, "div": 1, "divide": 1, "rem": 1}  # arguments of each word
 # Calls that leave their arguments as they are.
 PURE = {
     "min",
@@ -93,6 +97,8 @@ class Calls:
     constants: dict[str, str] = field(default_factory=dict)  # kind of each constant of the file
     owners: dict[str, str] = field(default_factory=dict)  # class of each constant that is of one
     unread: dict[str, str] = field(default_factory=dict)  # names that are not read, and why
+    texts: dict[str, str] = field(default_factory=dict)  # of each function, in single spaces
+    divmods: frozenset[str] = frozenset()  # names of objects that divide by a number of theirs
     included: Callable[[str], ast.FunctionDef | None] = lambda name: None  # function of a header
 
 
@@ -110,6 +116,7 @@ class Names:
     lambdas: dict[str, tuple[str, list[Variable]]] = field(default_factory=dict)
     divisor: str = ""  # what the expression is divided by, which is at least 1
     not_negative: set[str] = field(default_factory=set)  # signed, and plainly never below 0
+    has_lambda: bool = False
     copied: set[str] = field(default_factory=set)  # locals that are only copies of a field of their name
 
     def find(self, name: str) -> Variable | None:
@@ -355,7 +362,7 @@ def _parenthesized(node: Node, names: Names) -> Value | None:
     return value_of(inner[0], names) if len(inner) == 1 else None
 
 
-def _record_field(node: Node, names: Names) -> Value | None:
+def _record_field(node: Node, names: Names) -> Value | None:  # noqa: PLR0911 - one a kind
     """``blockIdx.x``, or a field of a record of arguments, by its name."""
     record, part = node.child_by_field_name("argument"), node.child_by_field_name("field")
     if record is None or part is None:
@@ -366,6 +373,8 @@ def _record_field(node: Node, names: Names) -> Value | None:
         return Value(_launch(_RECORDS[what], name), UNSIGNED)
     if what == "threadIdx" or not name.isidentifier():
         return None
+    if name == "divisor" and what.rpartition(".")[2] in names.calls.divmods and (by := _divisor(record, names)):
+        return Value(by, UNSIGNED)
     base = re.match(r"\w+", what)
     root = names.find(base.group()) if base else None
     is_record = (root.kind == RECORD) if root else base is not None and base.group() not in names.calls.unread
@@ -375,6 +384,24 @@ def _record_field(node: Node, names: Names) -> Value | None:
         return Value(ast.Name(f"{what}_{name}", ast.Load()), UNSIGNED)
     own = name in names.declared and name not in names.copied
     return Value(ast.Name(f"own_{name}" if own else name, ast.Load()), UNSIGNED)
+
+
+def _element(node: Node, names: Names) -> Value | None:
+    """``index[I0]``, an element of a record that is not known, by the name of both."""
+    record, listed = node.child_by_field_name("argument"), node.child_by_field_name("indices")
+    known = names.find(text_of(record)) if record is not None and record.type == "identifier" else None
+    inner = listed.named_children if listed is not None else []
+    if known is None or known.kind != RECORD or known.why or len(inner) != 1:
+        return None
+    if not (inner[0].type == "number_literal" or re.fullmatch(r"I\d", text_of(inner[0]))) or names.find(
+        text_of(inner[0])
+    ):
+        return None
+    name = f"{known.name}_{text_of(inner[0])}"
+    whole = text_of(node).replace(" ", "")
+    if name in names.taken or not known.is_const or names.fields.setdefault(name, whole) != whole:
+        return None
+    return Value(ast.Name(name, ast.Load()), UNSIGNED)
 
 
 def _identifier(node: Node, names: Names) -> Value | None:  # noqa: PLR0911 - one a kind
@@ -400,10 +427,12 @@ def _identifier(node: Node, names: Names) -> Value | None:  # noqa: PLR0911 - on
     return Value(ast.Name(name, ast.Load()), names.calls.constants.get(name, UNSIGNED))
 
 
-def _call(node: Node, names: Names) -> Value | None:
+def _call(node: Node, names: Names) -> Value | None:  # noqa: PLR0911 - one a kind
     function, listed = node.child_by_field_name("function"), node.child_by_field_name("arguments")
     if function is None or listed is None:
         return None
+    if (by := _divided(node, names)) is not None:
+        return by
     template: list[Node] = []
     if function.type in ("template_function", "qualified_identifier") and "<" in text_of(function):
         inner = next((one for one in [function, *function.named_children] if one.type == "template_function"), None)
@@ -420,9 +449,65 @@ def _call(node: Node, names: Names) -> Value | None:
     if name in names.calls.unread or names.find(name) is not None:
         return Value(unread(node, names.calls.unread.get(name, "")), UNKNOWN)
     if name in names.calls.kinds:
-        twice = names.calls.included(name) is not None
-        return _own_call(name, given, template, node, names) if not twice else None
+        other = names.calls.included(name)
+        again = other is not None and getattr(other, "said", "") != names.calls.texts.get(name)
+        return _own_call(name, given, template, node, names) if not again else None
     return _known_call(name, given, template, node, names)
+
+
+def divided(node: Node, names: Names) -> tuple[ast.expr, list[Variable], Node, str] | None:
+    """Divisor, variables that are assigned, number and word of a call of an object that divides; None of others.
+
+    ``a.divmod(remainder, number)`` is the quotient, ``a(quotient, remainder, number)`` assigns both; ``a.div(number)``
+    and ``a.rem(number)`` assign nothing: the library's own, by the names of its types.
+    """
+    function, listed = node.child_by_field_name("function"), node.child_by_field_name("arguments")
+    if node.type != "call_expression" or function is None or listed is None or names.has_lambda:
+        return None
+    of, word = function, ""
+    if function.type == "field_expression":
+        inner, part = function.child_by_field_name("argument"), function.child_by_field_name("field")
+        word = text_of(part) if part is not None and text_of(part) in _DIVIDES else ""
+        of = inner if inner is not None and word else of
+    given = [one for one in listed.named_children if one.type != "comment"]
+    if len(given) != _DIVIDES[word] or text_of(of).rpartition(".")[2] not in names.calls.divmods:
+        return None
+    targets = [names.find(text_of(one)) for one in given[:-1]]
+    known = [
+        one for one in targets if one is not None and one.kind in (INT, UNSIGNED) and not (one.why or one.is_const)
+    ]
+    outer = node.parent
+    while outer is not None and outer.type in ("parenthesized_expression", "argument_list"):
+        outer = outer.parent
+    alone = outer is not None and outer.type in ("init_declarator", "assignment_expression", "expression_statement")
+    alone = alone or (outer is not None and divided(outer, names) is not None)
+    if len(known) < len(targets) or len({*known}) < len(known) or (targets and not alone):
+        return None
+    divisor = _divisor(of, names)
+    return (divisor, known, given[-1], word) if divisor is not None else None
+
+
+def _divisor(of: Node, names: Names) -> ast.expr | None:
+    """Name for the number that an object divides by."""
+    if of.type == "field_expression":
+        found = _record_field(of, names)
+        return found.tree if found is not None else None
+    known = names.find(text_of(of))
+    return ast.Name(known.name, ast.Load()) if known is not None and known.kind == RECORD else None
+
+
+def _divided(node: Node, names: Names) -> Value | None:
+    """Value of a call of an object that divides; what it assigns goes before."""
+    found = divided(node, names)
+    if found is None:
+        return None
+    divisor, targets, place, word = found
+    number = named(names.set_before(converted(value_of(place, names), UNSIGNED, node, names), node), node)
+    parts = [placed(ast.BinOp(number, op, divisor), node) for op in (ast.FloorDiv(), ast.Mod())]
+    quotient = names.set_before(parts[word == "rem"], node)
+    for variable, value in zip(targets, parts[1:] if word else parts, strict=False):
+        names.before.append(_set(variable.name, value, node))
+    return Value(named(quotient, node), UNSIGNED)
 
 
 def _known_call(name: str, given: list[Node], template: list[Node], node: Node, names: Names) -> Value | None:  # noqa: PLR0911 - one a kind
@@ -523,13 +608,15 @@ def _made(node: Node, names: Names) -> Value | None:
     if is_listed(text_of(kind), names.calls.aliases):
         return _listed(value, names)
     inner = _listed(value, names)
+    if inner is not None and isinstance(inner.tree, ast.Tuple):  # of a class that is not known
+        return Value(unread(node, "", inner.tree.elts), UNKNOWN)
     return _cast_to(text_of(kind), inner, node, names) if inner is not None else None
 
 
 def _launch(what: str, axis: str) -> ast.expr:
     """``tl.program_id(k)`` or ``tl.num_programs(k)``."""
     function = ast.Attribute(ast.Name("tl", ast.Load()), what, ast.Load())
-    return ast.Call(function, [ast.Constant("xyz".index(axis))], [])
+    return ast.Call(function, [ast.Constant("xyz".index(axis.lower()))], [])
 
 
 _READERS: dict[str, Callable[[Node, Names], Value | None]] = {
@@ -545,6 +632,7 @@ _READERS: dict[str, Callable[[Node, Names], Value | None]] = {
     "parenthesized_expression": _parenthesized,
     "condition_clause": _parenthesized,
     "field_expression": _record_field,
+    "subscript_expression": _element,
     "call_expression": _call,
     "cast_expression": _cast,
     "initializer_list": _listed,

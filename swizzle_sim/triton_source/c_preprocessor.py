@@ -34,6 +34,11 @@ _TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|\.?\d(?:[\w.\']|[eEpP][+-])*|[A-Za-z_]
 _DIRECTIVE = re.compile(r"^[ \t\x01]*#[ \t\x01]*(\w*)([^\n]*)\n?", re.MULTILINE)
 _DEFINE = re.compile(r"\s*([A-Za-z_]\w*)(\(([^()]*)\))?(.*)", re.DOTALL)
 _INCLUDE = re.compile(r"\s*[<\"]([^>\"\n]+)[>\"]")
+# Words before a function that say where it runs and whether it is inlined, and macros of libraries for them.
+WHERE = re.compile(
+    r"\b(?:__(?:global|device|host|forceinline|inline|noinline|restrict|grid_constant)__|forceinline|__inline|__restrict"
+    r"|inline|(?:[A-Z][A-Z0-9_]*_)?(?:DEVICE|HOST_DEVICE|HOST|FORCEINLINE|INLINE|HD)|OPUS_(?:D|H|H_D))\b"
+)
 _HIP = ("__HIP_DEVICE_COMPILE__", "__HIPCC__", "__HIP__", "__cplusplus")
 _CUDA = ("__CUDACC__", "__cplusplus")
 
@@ -151,6 +156,8 @@ class Preprocessor:
         if match is None:
             return
         name, listed, names, body = match.groups()
+        if WHERE.fullmatch(name) and not WHERE.sub("", body).strip():
+            return  # a word before functions that says where they run: left where it stands
         parameters = tuple(part.strip() for part in names.split(",") if part.strip()) if listed else None
         odd = undecided or "#" in body or (parameters and not all(part.isidentifier() for part in parameters))
         self.macros[name] = Macro(parameters, None if odd else body.strip())

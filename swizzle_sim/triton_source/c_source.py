@@ -22,18 +22,22 @@ from swizzle_sim.triton_source.c_expressions import (
     Variable,
     expression,
     is_unread,
+    named,
     number_of,
     placed,
     unread,
 )
+from swizzle_sim.triton_source.c_outputs import as_references, handed_out, inside, is_kernel
 from swizzle_sim.triton_source.c_preprocessor import FINDERS, Preprocessed, Preprocessor, called_in, headers_of
-from swizzle_sim.triton_source.c_statements import Refused, Statements, inside, parameter_of
+from swizzle_sim.triton_source.c_statements import Refused, Statements, handed_name, parameter_of
 from swizzle_sim.triton_source.c_types import (
     CASTS,
     INT,
+    RECORD,
     UNKNOWN,
     UNSIGNED,
     aliases_in,
+    divmods_in,
     is_listed,
     kind_of_type,
     text_of,
@@ -48,8 +52,9 @@ _ATTRIBUTES = (
     r"|amdgpu_\w+|visibility|launch_bounds)(?:__)?(?:\s*\([^()]*\))?"
 )
 _WORDS = re.compile(
-    r"_Pragma\s*\(\s*\"[^\"]*\"\s*\)|__(?:global|device|host|forceinline|inline|noinline|restrict|grid_constant)__|\b(?:forceinline|__inline|__restrict)\b"
-    r"|__launch_bounds__\s*\([^()]*(?:\([^()]*\)[^()]*)*\)"
+    r"_Pragma\s*\(\s*\"[^\"]*\"\s*\)|__(?:global|device|host|forceinline|inline|noinline|restrict|grid_constant)__"
+    r"|\b(?:forceinline|__inline|__restrict)\b"
+    r"|__align__\s*\(\s*\d+\s*\)|__launch_bounds__\s*\([^()]*(?:\([^()]*\)[^()]*)*\)"
     rf"|__attribute__\s*\(\(\s*{_ATTRIBUTES}(?:\s*,\s*{_ATTRIBUTES})*\s*\)\)|\[\[\s*(?:\w+::)?{_ATTRIBUTES}\s*\]\]"
     r"|\b(?:[A-Z][A-Z0-9_]*_)?(?:DEVICE|HOST_DEVICE|HOST|FORCEINLINE|INLINE|HD)\b|\bOPUS_(?:D|H|H_D)\b"
 )
@@ -71,6 +76,7 @@ def tree_of_c(text: str, filename: str) -> ast.Module:
     plain = _WORDS.sub(lambda word: re.sub(r"[^\n]", " ", word.group()), found.text)
     plain = _STATIC.sub(lambda word: "static".ljust(len(word.group())), plain)
     plain = _ALONE.sub(_no_cast, plain)
+    plain = as_references(_parser().parse(plain.encode("utf-8")).root_node, plain, found.text)
     root = _parser().parse(plain.encode("utf-8")).root_node
     return _File(root, plain, found, headers_of(text, Path(filename).resolve())).module()
 
@@ -93,7 +99,7 @@ class _File:
     """Functions and constants of one parsed file."""
 
     def __init__(self, root: Node, text: str, found: Preprocessed, headers: list[Path]):
-        self.found, self.headers = found, headers
+        self.found, self.headers, self.lines = found, headers, found.text.split("\n")
         self._numbers: dict[str, object] = {}  # of constants
         self._has_id = False  # of the function that is read
         every = list(inside(root))
@@ -103,9 +109,10 @@ class _File:
             if one.type == "function_definition" and _name_of(one) and one.child_by_field_name("body")
         ]
         self.outside = _outside(root)
-        self.calls = Calls(aliases=aliases_in(text), included=self._included)
+        self.calls = Calls(aliases=aliases_in(text), included=self._included, divmods=divmods_in(text))
         kinds = {_name_of(one): _variables(one, self.calls) for one in self.definitions}
         self.calls.kinds = kinds
+        self.calls.texts = {_name_of(one): " ".join(text_of(one).split()) for one in self.definitions}
         self.calls.templates = {_name_of(one): _template_of(one, self.calls) for one in self.definitions}
         self.calls.results = {_name_of(one): _result_kind(one, self.calls) or "" for one in self.definitions}
         self.calls.outputs = {
@@ -224,22 +231,35 @@ class _File:
         result = _result_kind(node, self.calls)
         template = [one for one in _template_variables(node, self.calls) if one is not None]
         plain = () if result else outputs
-        statements = Statements(self.calls, block, [*variables, *template], plain, result or "", self.found.regions)
+        around = [one for one in _of_class(node, self.calls) if one.name in self.calls.unread]
+        known = [*variables, *template, *around]
+        statements = Statements(self.calls, block, known, plain, result or "", self.found.regions)
         unmodelled = self._unmodelled(node, block, result)
+        records = {one.name for one in variables if one.kind in (UNKNOWN, RECORD) and not one.is_const}
+        parts = [] if result or plain or is_kernel(node, self.lines) else handed_out(block, records)
         body: list[ast.stmt] = []
         try:
+            if parts:
+                raise Refused(text_of(parts[0]), parts[0])
             body = statements.function_body(block)
         except Refused as refused:
-            unmodelled = unmodelled or (refused.what, refused.line)
-            body = Statements(self.calls, block, [*variables, *template], is_lenient=True).function_body(block)
+            unmodelled = unmodelled or (" ".join(refused.what.split())[:60], refused.line)
+            lenient = Statements(self.calls, block, known, is_lenient=True, handed=parts)
+            body = lenient.function_body(block)
+            if parts:
+                names: list[ast.expr] = [named(name, node) for name in dict.fromkeys(map(handed_name, parts))]
+                body.append(placed(ast.Return(ast.Tuple(names, ast.Load())), node))
         if plain:  # of a function that is refused too: what it hands out tells that it is a remap
             body.append(statements.result(block))
         body = _without_idle(body)
         parameters = [one for one in variables if one.name not in plain]
         handed = [one for one in variables if one.name in plain]
-        defaults = {**_defaults(node), **_defaults_of_template(node, self.calls)}
+        defaults = dict(
+            given for one in [*_listed(node), *_template_nodes(node)] if (given := _default(one)) is not None
+        )
         defaults |= {one.name: unread(node, f"{one.name}, which has no value") for one in handed}
         found = _function_def(name, parameters, [*template, *handed], defaults, body or [ast.Pass()], node)
+        found.said = self.calls.texts.get(_name_of(node), "")  # type: ignore[attr-defined]
         found.unmodelled = unmodelled  # type: ignore[attr-defined]
         found.by_reference = bool(self.calls.references[_name_of(node)])  # type: ignore[attr-defined]
         found.takes_integers = _takes_integers(node, self.calls)  # type: ignore[attr-defined]
@@ -355,13 +375,24 @@ def _variables(node: Node, calls: Calls) -> list[Variable]:
     return [one for node in _listed(node) if (one := parameter_of(node, calls)) is not None]
 
 
+def _of_class(node: Node, calls: Calls) -> list[Variable]:
+    """Numbers that the templates of the classes around a function are made with, which hide what the file has."""
+    found: list[Variable] = []
+    parent = (
+        node.parent.parent if node.parent is not None and node.parent.type == "template_declaration" else node.parent
+    )
+    while parent is not None:
+        if parent.type == "template_declaration":
+            listed = parent.child_by_field_name("parameters")
+            made = [parameter_of(one, calls) for one in (listed.named_children if listed is not None else [])]
+            found += [one._replace(kind=UNSIGNED) for one in made if one is not None and one.kind in (INT, UNSIGNED)]
+        parent = parent.parent
+    return found
+
+
 def _default(node: Node) -> tuple[str, ast.expr] | None:
     name, value = parameter_of(node, Calls()), node.child_by_field_name("default_value")
     return (name.name, expression(value, Names(Calls()))) if name is not None and value is not None else None
-
-
-def _defaults(node: Node) -> dict[str, ast.expr]:
-    return dict(found for one in _listed(node) if (found := _default(one)) is not None)
 
 
 def _template_nodes(node: Node) -> list[Node]:
@@ -382,11 +413,6 @@ def _template_variables(node: Node, calls: Calls) -> list[Variable | None]:
 def _template_of(node: Node, calls: Calls) -> list[str | None]:
     """Names of the numbers that a template is made with, in order; None for a type."""
     return [one.name if one is not None else None for one in _template_variables(node, calls)]
-
-
-def _defaults_of_template(node: Node, calls: Calls) -> dict[str, ast.expr]:
-    del calls
-    return dict(found for one in _template_nodes(node) if (found := _default(one)) is not None)
 
 
 def _result_kind(node: Node, calls: Calls) -> str | None:

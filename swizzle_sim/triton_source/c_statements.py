@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from keyword import iskeyword
 from typing import TypeGuard
 
 from tree_sitter import Node
 
 from swizzle_sim.triton_source.c_expressions import (
+    LAUNCH,
     PURE,
     Calls,
     Names,
     Value,
     Variable,
     converted,
+    divided,
     expression,
     is_unread,
     named,
@@ -29,6 +32,7 @@ from swizzle_sim.triton_source.c_expressions import (
     unread,
     value_of,
 )
+from swizzle_sim.triton_source.c_outputs import inside
 from swizzle_sim.triton_source.c_preprocessor import Region
 from swizzle_sim.triton_source.c_types import BOOL, INT, RECORD, UNKNOWN, UNSIGNED, kind_of_type, text_of
 
@@ -54,15 +58,6 @@ class Refused(Exception):
         self.what, self.line = what, node.start_point[0] + 1
 
 
-def inside(root: Node) -> Iterator[Node]:
-    """Every node below one, itself first, in the order of the text."""
-    todo = [root]
-    while todo:
-        node = todo.pop()
-        yield node
-        todo += reversed(node.named_children)
-
-
 class Statements:
     """Reads the statements of one function."""
 
@@ -76,11 +71,13 @@ class Statements:
         regions: list[Region] | None = None,
         *,
         is_lenient: bool = False,
+        handed: Sequence[Node] = (),
     ):
         self.calls, self.outputs, self.kind_of_result = calls, outputs, result
         self.functions: list[ast.FunctionDef] = []  # lambdas with a name
         self.assumed: list[str] = []
         self.regions = regions or []
+        self.handed = handed  # stores to parts of parameters, by which a function that is refused hands out a tile
         self.is_lenient = is_lenient  # of a function that is refused: what can be read, to say what it is
         self._outer: set[str] = set()  # names that it assigns and does not declare
         self._spent: set[str] = set()  # names declared so far
@@ -105,6 +102,7 @@ class Statements:
                 part = value.child_by_field_name("field") if value is not None else None
                 if part is not None and text_of(part) == text_of(target):
                     names.copied.add(text_of(target))
+            names.has_lambda = names.has_lambda or node.type == "lambda_expression"
             left = node.child_by_field_name("left" if node.type == "assignment_expression" else "argument")
             if node.type in ("assignment_expression", "update_expression", "pointer_expression") and left is not None:
                 if left.type == "identifier" and node.type != "pointer_expression":
@@ -172,9 +170,7 @@ class Statements:
         return []
 
     _type_definition = _alias_declaration = _using_declaration = _static_assert_declaration = _nothing
-
-    def _struct_specifier(self, node: Node) -> list[ast.stmt]:
-        return []
+    _struct_specifier = _nothing
 
     def _compound_statement(self, node: Node) -> list[ast.stmt]:
         return self.block(node)
@@ -231,6 +227,8 @@ class Statements:
             return [self._lost(variable, node, found.tree if is_unread(found.tree) else None)]
         tree = converted(found, kind, one, self.names)
         variable = self._declare(text_of(target), kind, node, is_const=is_const)
+        if is_const and kind == INT and (found.kind == UNSIGNED or ast.unparse(tree).startswith(LAUNCH)):
+            self.names.not_negative.add(variable.name)
         return [ast.Assign([named(variable.name, target, ast.Store())], tree)]
 
     def _declare(self, name: str, kind: str, node: Node, *, is_const: bool = False) -> Variable:
@@ -238,6 +236,7 @@ class Statements:
         again = any(name in scope for scope in self.names.scopes)
         reused = name in self.names.taken and name not in self.names.declared
         own = self.names.fresh(name) if again or reused or name in self._spent else name
+        own = self.names.fresh(f"{name}_") if iskeyword(own) else own  # ``in`` is a name in C
         self._spent.add(name)
         made = Variable(own, kind, is_const, *self.escaped.get(name, ("", None)))
         self.names.scopes[-1][name] = made
@@ -377,6 +376,10 @@ class Statements:
 
     def _stored(self, target: Node, node: Node) -> list[ast.stmt]:
         """Store to memory: at an address with what of it is read; to an array of the function, nothing."""
+        if node in self.handed:
+            value = node.child_by_field_name("right")
+            tree = expression(value, self.names) if value is not None else unread(node)
+            return [ast.Assign([named(handed_name(node), node, ast.Store())], tree)]
         if target.type not in ("subscript_expression", "pointer_expression", "field_expression"):
             names = [self.names.find(name) for name in _stored_names(target)]  # ``(a) = b``, ``(c ? a : b) = d``
             return [self._lost(one, node) for one in names if one is not None and one.kind]
@@ -415,6 +418,9 @@ class Statements:
             made = self._handed_out(name, given, node)
             if made is not None:
                 return made
+        if divided(node, self.names) is not None:
+            value_of(node, self.names)  # what it assigns goes before
+            return []
         if name in PURE or name.startswith("__sync"):
             return []
         return [self._effect("call", node, node)]
@@ -600,6 +606,8 @@ class Statements:
             return []
         name = text_of(function).rpartition("::")[2].partition("<")[0].strip()
         given = [one for one in listed.named_children if one.type != "comment"]
+        if divided(call, self.names) is not None:
+            return []
         if name in self.names.lambdas or ((name in PURE or name == "static_cast") and name not in self.calls.unread):
             return []
         if name in self.calls.kinds and name not in self.calls.unread and self.names.find(name) is None:
@@ -626,6 +634,12 @@ class Statements:
 
 
 _STRUCTURED = {"if_statement", "for_statement", "while_statement", "compound_statement", "do_statement"}
+
+
+def handed_name(node: Node) -> str:
+    """Name of Python for the part of a parameter that an assignment stores to."""
+    target = node.child_by_field_name("left")
+    return re.sub(r"\W+", "_", text_of(target)).strip("_") if target is not None else ""
 
 
 def _is_store(node: ast.AST) -> TypeGuard[ast.Name]:

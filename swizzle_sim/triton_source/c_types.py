@@ -22,8 +22,8 @@ _UNSIGNED = {
     "unsigned", "unsigned int", "uint", "uint32_t", "unsigned long", "unsigned long int", "unsigned long long",
     "unsigned long long int", "ulong", "uint64_t", "size_t", "uintptr_t", "u32", "u64",
 }  # fmt: skip
-_LISTED = re.compile(r"^(?:dim3|u?int[234]|(?:tuple|pair)<(.*)>)$")
-_QUALIFIERS = re.compile(r"\b(?:const|constexpr|inline|typename|std|ck|ck_tile|static|register)\b|::")
+_LISTED = re.compile(r"^(?:dim3|u?int[234]|(?:Gemm|Matrix)Coord|(?:tuple|pair)<(.*)>)$")
+_QUALIFIERS = re.compile(r"\b(?:const|constexpr|inline|typename|std|ck|ck_tile|cute|cutlass|static|register)\b|::")
 CASTS = (*(_INT | _UNSIGNED), "bool")
 
 
@@ -46,8 +46,9 @@ def kind_of_type(text: str, aliases: Mapping[str, str]) -> str:
 
 def is_listed(text: str, aliases: Mapping[str, str]) -> bool:
     """Whether a type is a list of integers, such as ``dim3`` or ``pair<int, int>``."""
-    match = _LISTED.match(plain_type(text).replace(" ", ""))
-    if match is None:
+    name = plain_type(text).replace(" ", "")
+    match = _LISTED.match(name)
+    if match is None or name in aliases:
         return False
     parts = match.group(1)
     return parts is None or all(kind_of_type(part, aliases) for part in parts.split(","))
@@ -61,7 +62,16 @@ def aliases_in(text: str) -> dict[str, str]:
     for name, what in pairs:
         known = plain_type(what)
         found[name] = known if found.get(name, known) == known else "?"
-    return found
+    defined = re.findall(r"\b(?:class|struct)\s+(\w+)(?:\s*final)?\s*[:{]", text)
+    return found | {name: "?" for name in defined if is_listed(name, {})}  # the file's own, of which nothing is known
+
+
+def divmods_in(text: str) -> frozenset[str]:
+    """Names of objects that divide by a number of theirs, of a library's types."""
+    if re.search(r"\b(?:class|struct)\s+FastDivmod", text):
+        return frozenset()
+    listed = re.findall(r"\bFastDivmod\w*\s+(?:const\b\s*)?&?\s*((?:\w+\s*,\s*)*\w+)\s*[;,)({=]", text)
+    return frozenset(name for names in listed for name in re.split(r"\s*,\s*", names))
 
 
 def text_of(node: Node) -> str:

@@ -9,8 +9,10 @@ import re
 from swizzle_sim.language.rules import RESERVED
 from swizzle_sim.triton_source.aliases import Aliases, top_level
 from swizzle_sim.triton_source.builders import as_expression
+from swizzle_sim.triton_source.definitions import rounded_up
 from swizzle_sim.triton_source.imports import Imports
 from swizzle_sim.triton_source.source_file import SourceFile, is_integer
+from xcd_model.errors import LanguageError
 
 CEIL = re.compile(r"^(ceil_?div|div_?up|cdiv|ceil_div_?\w*|div_round_up|divup|integer_divide_ceil)$", re.IGNORECASE)
 _HINTS = ("multiple_of", "max_contiguous", "max_constancy")
@@ -23,6 +25,7 @@ _DECORATORS = {
     "libentry", "libtuner", "triton_autotune", "kernel", "prim_func", "macro", "traceable", "inline_always",
 }  # fmt: skip
 _OF_ANOTHER = ("type", "dtype")  # ``x.type``: an integer's, as everything that a tile is computed from is an integer
+UNREAD = "unread"  # the call that stands for what C has and Python has not, see `c_expressions`
 OWN = "own_"  # before the name of a field that a name of its function hides
 # tl.swizzle2d as Triton's documentation defines it: groups of size_g rows, a group column by column.
 _BUILTIN = """
@@ -63,28 +66,60 @@ def _add(
         _fill_constants(copied, source)
     for call in [node for stmt in copied.body for node in ast.walk(stmt) if isinstance(node, ast.Call)]:
         name = _called(call)
-        if not name or name == key or name.startswith(("tl.", "triton.")) or getattr(call, "is_builtin", False):
-            continue
-        home = Imports.of(source).resolve(name)
-        if home is None:
-            module = source.aliases.names.get(name, "").partition(".")[0]
-            if name == "swizzle2d":
-                raise source.error(call, "swizzle2d is not tl.swizzle2d here, and not found: not modelled")
-            if name in RESERVED and name in _bound(source, function) and module not in _BUILDERS:
-                raise source.error(call, f"{name} is no builtin here: the file gives the name another meaning")
-            if source.in_c and CEIL.match(name):  # of a header that is not here: by its name
-                call.func = ast.copy_location(ast.Name("cdiv", ast.Load()), call)
-            continue
-        other, its_name = home
-        own = other is source
-        _refuse_several(call, other, its_name, source)
-        known = name if own and not foreign else f"{other.stem}.{its_name}" if foreign else name
-        if known in (*RESERVED, "swizzle2d"):  # the file's own function, not the language's
-            known = f"own_{known}"
-        if not isinstance(call.func, ast.Name) or known != name:
-            call.func = ast.copy_location(ast.Name(known, ast.Load()), call)
-        if known not in found:
-            _add(known, other.function(its_name), other, found, foreign=foreign or not own)
+        if name and name != key and not name.startswith(("tl.", "triton.")) and not getattr(call, "is_builtin", False):
+            try:
+                _add_called(call, name, function, source, found, foreign=foreign)
+            except LanguageError as error:  # refused where a tile needs it
+                call.func = ast.copy_location(ast.Name(f"refused_{len(found)}", ast.Load()), call)
+                refused = found[call.func.id] = ast.FunctionDef(name, function.args, [ast.Pass()], [])
+                refused.refusal = error  # type: ignore[attr-defined]
+
+
+def _add_called(
+    call: ast.Call,
+    name: str,
+    function: ast.FunctionDef,
+    source: SourceFile,
+    found: dict[str, ast.FunctionDef],
+    *,
+    foreign: bool,
+) -> None:
+    """Add the function that a call names."""
+    home = Imports.of(source).resolve(name)
+    if home is None:
+        module = source.aliases.names.get(name, "").partition(".")[0]
+        if name == "swizzle2d":
+            raise source.error(call, "swizzle2d is not tl.swizzle2d here, and not found: not modelled")
+        if name in RESERVED and name in _bound(source, function) and module not in _BUILDERS:
+            raise source.error(call, f"{name} is no builtin here: the file gives the name another meaning")
+        if source.in_c and CEIL.match(name):  # of a header that is not here: by its name
+            call.func = ast.copy_location(ast.Name("cdiv", ast.Load()), call)
+        return
+    other, its_name = home
+    own = other is source
+    if source.in_c and CEIL.match(name) and _rounds_up(other.function(its_name)):  # of any types
+        call.func = ast.copy_location(ast.Name("cdiv", ast.Load()), call)
+        return
+    _refuse_several(call, other, its_name, source)
+    known = name if own and not foreign else f"{other.stem}.{its_name}" if foreign else name
+    if known in (*RESERVED, "swizzle2d"):  # the file's own function, not the language's
+        known = f"own_{known}"
+    if not isinstance(call.func, ast.Name) or known != name:
+        call.func = ast.copy_location(ast.Name(known, ast.Load()), call)
+    if known not in found:
+        _add(known, other.function(its_name), other, found, foreign=foreign or not own)
+
+
+def _rounds_up(function: ast.FunctionDef) -> bool:
+    """Whether a function of a template's types returns its first parameter by its second, rounded up."""
+    names = [one.arg for one in function.args.args]
+    match function.body:
+        case [ast.Return(ast.expr() as value)] if len(names) == 2:
+            said = re.sub(rf"{UNREAD}\('(\w+)'\)", r"\1", ast.unparse(value))
+            said = re.sub(rf"{UNREAD}\('(?:\w+::)*[Nn]umber<1>{{}}'\)", "1", said)
+            parts = rounded_up(ast.parse(said, mode="eval").body)
+            return parts is not None and [ast.unparse(one) for one in parts] == names
+    return False
 
 
 def _refuse_odd(function: ast.FunctionDef, source: SourceFile) -> None:

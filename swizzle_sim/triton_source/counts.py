@@ -7,9 +7,10 @@ import copy
 from collections.abc import Collection
 from typing import Any
 
+from swizzle_sim.language.ir import GRID_NAMES
 from swizzle_sim.triton_source.definitions import Definitions
 from swizzle_sim.triton_source.slices import assign, loaded
-from swizzle_sim.triton_source.source_file import parameters_of
+from swizzle_sim.triton_source.source_file import defaults_of, parameters_of
 
 _OF_ROWS, _OF_COLUMNS = "of_rows", "of_columns"
 
@@ -17,7 +18,7 @@ _OF_ROWS, _OF_COLUMNS = "of_rows", "of_columns"
 def two_quotients(function: ast.FunctionDef, body: list[ast.stmt], fields: Collection[str] = ()) -> str:
     """Product of the two ``cdiv`` of four parameters that statements hold; empty where they are others, or more."""
     counts = list(_definitions(function, body, fields).quotients())
-    names = {name for one in counts for name in loaded(one)} - {"tl"}
+    names = {name for one in counts for name in loaded(one)} - {"tl", "cdiv"}
     if len(counts) != 2 or len(names) != 4:
         return ""
     return ast.unparse(ast.BinOp(counts[0], ast.Mult(), counts[1]))  # with the brackets that a quotient needs
@@ -57,6 +58,29 @@ def without_counts_read(function: ast.FunctionDef) -> ast.FunctionDef:
 
     left = copy.copy(function)
     left.body = [stmt for stmt in function.body if not is_read(stmt)]
+    return left
+
+
+def without_flags(function: ast.FunctionDef) -> ast.FunctionDef:
+    """A function without ``if FLAG: N = OTHER``, after which ``N`` is a size of all workgroups as it was before.
+
+    Only where parameters alone decide it, nothing else assigns ``N``, and nothing reads it before. A name of the grid
+    means what was launched.
+    """
+    own = {one.arg for one in parameters_of(function)} - defaults_of(function).keys() - {*GRID_NAMES}
+    stores = [node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    fixed = {one.arg for one in parameters_of(function)} - {*stores}
+    kept: list[ast.stmt] = []
+    for stmt in function.body:
+        match stmt:
+            case ast.If(test, [ast.Assign([ast.Name(name)], value)], []) if (
+                name in own and stores.count(name) == 1 and loaded(test) | loaded(value) <= fixed
+                and not _calls(test) and not _calls(value) and not any(name in loaded(one) for one in kept)
+            ):  # fmt: skip
+                continue
+        kept.append(stmt)
+    left = copy.copy(function)
+    left.body = kept
     return left
 
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from swizzle_sim.language.rules import FUNCTIONS
+from swizzle_sim.triton_source.slices import stored
 from swizzle_sim.triton_source.source_file import parameters_of
 
 _OPS: dict[type[ast.operator], Callable[[int, int], int]] = {
@@ -47,8 +48,10 @@ class Definitions:
     """What the local names of a function mean in its parameters, where they are assigned once."""
 
     def __init__(self, function: ast.FunctionDef, fields: Iterable[str] = ()):
-        self.parameters = [*(one.arg for one in parameters_of(function)), *fields]
-        self._once = {name: value for name, value in assigned_once(function).items() if name not in self.parameters}
+        given = [*(one.arg for one in parameters_of(function)), *fields]
+        changed = {name for stmt in function.body for name in stored(stmt)}  # these mean one thing here, another there
+        self.parameters = [name for name in given if name not in changed]
+        self._once = {name: value for name, value in assigned_once(function).items() if name not in given}
         self._function = function
         self._left = 0
 
@@ -64,13 +67,20 @@ class Definitions:
         """Yield every ``cdiv`` of parameters in the function, each once, those too that are written as divisions."""
         seen = set()
         for node in ast.walk(self._function):
-            parts = _rounded_up(node)
+            parts = rounded_up(node)
             whole = self._whole(node) if isinstance(node, ast.expr) and parts else None
             if parts is not None and whole is not None:
                 once = tuple(ast.unparse(self._whole(part) or part) for part in parts)
                 if once not in seen:
                     seen.add(once)
                     yield whole
+
+    def divisors(self) -> Iterator[ast.expr]:
+        """Yield every parameter that something is divided by, each once, in source order."""
+        parted = [one for one in ast.walk(self._function) if isinstance(one, ast.BinOp)]
+        by = [one.right for one in parted if isinstance(one.op, ast.FloorDiv | ast.Mod)]
+        names = dict.fromkeys(one.id for one in by if isinstance(one, ast.Name) and one.id in self.parameters)
+        yield from (ast.Name(name, ast.Load()) for name in names)
 
     def _expand(self, node: ast.expr, within: tuple[str, ...] = ()) -> ast.expr | None:
         """Expression in parameters; ``within`` are the names that it is the meaning of: none is made of itself."""
@@ -95,7 +105,7 @@ class Definitions:
         return self._expand(node)
 
 
-def _rounded_up(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
+def rounded_up(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
     """What ``cdiv(a, b)``, or ``(a + b - 1) // b`` in any order of its terms, divides and by what; None of others."""
     match node:
         case ast.Call(_, [one, other], []) if _called(node) == "cdiv":
@@ -206,10 +216,10 @@ def is_arithmetic(value: ast.expr) -> bool:
     return True
 
 
-def constant_count(body: list[ast.stmt]) -> str:
-    """Count of tiles that constants of a file decide, whatever the launch; empty where there is none.
+def constant_counts(body: list[ast.stmt]) -> dict[str, int]:
+    """Counts of tiles that constants of a file decide, whatever the launch.
 
-    It is a quotient of integers that statements assign, or made of one, and named as a count.
+    Each is a quotient of integers that statements assign, or made of one, and named as a count.
     """
     known: dict[str, object] = {}
     quotients: set[str] = set()
@@ -222,4 +232,4 @@ def constant_count(body: list[ast.stmt]) -> str:
                 divided = divided or (isinstance(value, ast.Call) and _called(value) == "cdiv")
                 if known[name] is not None and (divided or read & quotients):
                     quotients.add(name)
-    return next((name for name in sorted(quotients) if _COUNT.match(name)), "")
+    return {name: count for name in sorted(quotients) if _COUNT.match(name) and isinstance(count := known[name], int)}

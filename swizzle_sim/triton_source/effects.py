@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping, Sequence
 
-from swizzle_sim.triton_source.slices import assign, own_statements, slice_of, stored
+from swizzle_sim.triton_source.slices import assign, loaded, own_statements, slice_of, stored
 from swizzle_sim.triton_source.source_file import SourceFile, literal_axis
 
 NO_TILE = "no_tile"  # 1 in a workgroup that stores nothing
@@ -36,6 +36,9 @@ class Effects:
         self._flows: dict[int, Flow] = {}  # by the id of a statement that stores
         self._lines: dict[str, int] = {}
         self._bounds: dict[int, Flow] = {}  # what decides how often a loop runs
+        every_name = [one.id for stmt in body for one in ast.walk(stmt) if isinstance(one, ast.Name)
+                      and isinstance(one.ctx, ast.Store)]  # fmt: skip
+        self._twice = {name for name in every_name if every_name.count(name) > 1}
         needed = slice_of(body, set(answers))[0]
         self._own_axes = {literal_axis(call) for stmt in needed for call in source.id_calls(stmt)}
         self._follow(body, {})
@@ -194,11 +197,34 @@ class Effects:
         below = [self._flow(one, known) for one in ast.iter_child_nodes(node)]
         name = (node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")) if isinstance(
             node, ast.Call) else ""  # fmt: skip
-        lossy = isinstance(node, ast.Compare | ast.BoolOp) or name in _LOSSY_CALLS
+        lossy = isinstance(node, ast.Compare | ast.BoolOp) or name in _LOSSY_CALLS or self._loses(name)
         lossy = lossy or (isinstance(node, ast.BinOp) and isinstance(node.op, _LOSSY))
         for flow in below:
-            found = _together(found, {one: _left(node, parts) for one, parts in flow.items()} if lossy else flow)
+            found = _together(found, {one: self._left(node, parts) for one, parts in flow.items()} if lossy else flow)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):  # ``a - a // n * n`` is no longer a
+            a, _, b = below
+            for one in a.keys() & b.keys():
+                whole = _is_whole(a[one]), _is_whole(b[one])
+                if any(whole) and (not all(whole) or isinstance(node.op, ast.Sub)):
+                    found[one] = frozenset()
         return found
+
+    def _loses(self, name: str) -> bool:
+        """Whether a function of the file, of which an address is made, may give one number for two."""
+        function = self.source.named.get(name.rpartition(".")[2])
+        return function is not None and any(
+            isinstance(one, ast.Compare | ast.BoolOp | ast.IfExp | ast.If | ast.Call)
+            or (isinstance(one, ast.BinOp | ast.AugAssign) and isinstance(one.op, _LOSSY))
+            for stmt in function.body for one in ast.walk(stmt)
+        )  # fmt: skip
+
+    def _left(self, node: ast.AST, parts: frozenset[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+        """What a lossy operation leaves of a source: of all of it a quotient or a remainder, else nothing."""
+        if not (_is_whole(parts) and isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv | ast.Mod)):
+            return frozenset()
+        known = loaded(node.right) & self._twice  # a name that means two numbers
+        by = f"{id(node)}" if known else ast.unparse(node.right)
+        return frozenset({(type(node.op).__name__, by)})
 
     def _lossy(self, flows: list[Flow]) -> int:
         """Line before which the tile was whole, where less than it arrives at every store; else 0."""
@@ -222,14 +248,6 @@ def _in_both(one: frozenset[tuple[str, str]], other: frozenset[tuple[str, str]])
 def _is_whole(parts: frozenset[tuple[str, str]]) -> bool:
     divided = {by for what, by in parts if what == "FloorDiv"} & {by for what, by in parts if what == "Mod"}
     return bool(_ALL & parts or divided)
-
-
-def _left(node: ast.AST, parts: frozenset[tuple[str, str]]) -> frozenset[tuple[str, str]]:
-    """What a lossy operation leaves of a source: of all of it a quotient or a remainder, else nothing."""
-    if not (_is_whole(parts) and isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv | ast.Mod)):
-        return frozenset()
-    by = ast.unparse(node.right) if isinstance(node.right, ast.Constant) else ""
-    return frozenset({(type(node.op).__name__, by)})
 
 
 def _masks(stmt: ast.stmt, body: list[ast.stmt]) -> list[ast.expr]:

@@ -74,6 +74,8 @@ class Inliner:
 
     def _tail(self, body: list[ast.stmt], function: ast.FunctionDef) -> tuple[list[ast.stmt], int]:
         """Turn each ``return`` into an assignment; what follows an ``if`` that returns becomes its other side."""
+        if (refusal := getattr(function, "refusal", None)) is not None:
+            raise refusal
         done: list[ast.stmt] = []
         body = [stmt for stmt in body if not isinstance(stmt, ast.FunctionDef | ast.ClassDef)]
         for k, stmt in enumerate(body):

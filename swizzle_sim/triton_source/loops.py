@@ -28,6 +28,7 @@ class TileLoop(NamedTuple):
     step: ast.expr
     stmt: ast.For | ast.While
     before: list[ast.stmt]
+    is_flat: bool = False  # over all steps of all tiles of a program, with the next tile under an ``if``
 
 
 def loop_over_tiles(body: list[ast.stmt], answers: Sequence[str]) -> TileLoop | None:
@@ -98,10 +99,37 @@ def _over_tiles(stmt: ast.stmt, before: list[ast.stmt]) -> TileLoop | None:
             if sum(name in stored(one) for one in body) != 1:
                 return None
         case _:
-            return None
+            return _flat(stmt, before)
     if len(steps) != 1 or isinstance(steps[0], ast.Constant) or not _from_id(start, before):
         return None
     return TileLoop(name, start, stop, steps[0], stmt, before)
+
+
+def _flat(stmt: ast.stmt, before: list[ast.stmt]) -> TileLoop | None:
+    """Loop over the steps of all tiles, in which ``if step == 0: tile += programs`` goes on to the next tile.
+
+    It begins one step before the program's first: ``tile = pid - programs``.
+    """
+    if not (isinstance(stmt, ast.For) and isinstance(stmt.iter, ast.Call) and ast.unparse(stmt.iter.func) in _RANGES):
+        return None
+    for k, inner in enumerate(stmt.body):
+        if not isinstance(inner, ast.If) or inner.orelse:
+            continue
+        for step in (one for one in inner.body if isinstance(one, ast.AugAssign)):
+            number = ast.unparse(step.target)
+            begun = [one.value for one in before if number in stored(one) and isinstance(one, ast.Assign)]
+            match begun[-1:]:
+                case [ast.BinOp(start, ast.Sub(), by)] if (
+                    ast.unparse(by) == ast.unparse(step.value)
+                    and _is_step(step, number)
+                    and _from_id(start, before)
+                    and sum(number in stored(one) for outer in stmt.body for one in ast.walk(outer)
+                            if isinstance(one, ast.Assign | ast.AugAssign | ast.For)) == 1
+                ):  # fmt: skip
+                    body = [*stmt.body[:k], *(one for one in inner.body if one is not step), *stmt.body[k + 1 :]]
+                    whole = ast.copy_location(ast.For(stmt.target, stmt.iter, body, []), stmt)
+                    return TileLoop(number, start, stmt.iter.args[-1], step.value, whole, before, is_flat=True)
+    return None
 
 
 def _is_step(stmt: ast.AugAssign, name: str) -> bool:

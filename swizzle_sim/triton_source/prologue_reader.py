@@ -27,13 +27,13 @@ from swizzle_sim.triton_source.answers import (
     own_counts,
     with_first_axis,
 )
-from swizzle_sim.triton_source.canonical import Canonical, canonical_functions
-from swizzle_sim.triton_source.counts import in_grid_counts, two_quotients, without_counts_read
+from swizzle_sim.triton_source.canonical import UNREAD, Canonical, canonical_functions
+from swizzle_sim.triton_source.counts import in_grid_counts, two_quotients, without_counts_read, without_flags
 from swizzle_sim.triton_source.definitions import (
     Definitions,
     Filled,
     assigned_once,
-    constant_count,
+    constant_counts,
     exceeds,
     folded,
     is_arithmetic,
@@ -53,6 +53,7 @@ from swizzle_sim.triton_source.source_file import (
     parameters_of,
     tuned_values,
 )
+from swizzle_sim.triton_source.tile_flow import TileFlow
 
 _LATE = (
     "after the first memory access (line {line}); move what computes a tile into a function and check that, or enclose "
@@ -63,7 +64,6 @@ _ARITHMETIC = (
     ast.Compare, ast.IfExp, ast.Constant, ast.Attribute, ast.Assign, ast.AugAssign, ast.For, ast.If, ast.Tuple,
     ast.keyword, ast.Pass, ast.Expr,
 )  # fmt: skip
-_UNREAD = "unread"  # a call that stands for what has no counterpart, see `c_expressions`
 
 
 class PrologueReader:
@@ -72,11 +72,12 @@ class PrologueReader:
     def __init__(self, source: SourceFile, name: str, given: frozenset[str] = frozenset()):
         self.source, self.given, self.name = source, given, name
         functions = canonical_functions(source, name)
-        self.function = without_counts_read(functions[name])
+        self.function = without_flags(without_counts_read(functions[name]))
         self.returns = any(isinstance(one, ast.Return) and one.value for one in own_statements(self.function))
         self.reads_id = any(source.id_calls(one) for one in functions.values())
         self.parameters = tuple(one.arg for one in parameters_of(self.function) if one.arg != "self")
         self.inliner = Inliner(functions, source.filename)
+        self.flow = TileFlow(self.function.body, source)
         self._stop = ""  # of a loop over tiles: how many there are
         self.assumed: list[str] = []
         for one in functions.values():
@@ -121,6 +122,7 @@ class PrologueReader:
             extents = tuple(f"of_{side}" if side in GRID_NAMES else side for side in extents)
         launch = " * ".join(f"({side})" for side in extents) if extents else self._launch(spelled, axes, body)
         text = self._text([*self._constants(body), *body, *last], tuple(spelled))
+        fixed = constant_counts([*self._constants(body), *body])
         return Prologue(
             text,
             self.function.name,
@@ -133,7 +135,8 @@ class PrologueReader:
             free=tuple(sorted(self._fields())),
             defaults=tuple(defaults_of(self.function)) if self.returns else (),
             takes_id=not self.reads_id,
-            fixed=constant_count([*self._constants(body), *body]),
+            fixed=next(iter(fixed), ""),
+            fixed_grid=self._fixed_grid(spelled, [*fixed.values()]) if axes == 1 and fixed else (),
             counted=self._counted(body, last, answers, spelled, launch) if axes == 1 and not extents else None,
             assumed=tuple(dict.fromkeys(self.assumed)),
         )
@@ -152,7 +155,7 @@ class PrologueReader:
         """Refuse a tile that depends on what has no counterpart in the language."""
         for node in (one for stmt in body for one in ast.walk(stmt)):
             match node:
-                case ast.Call(ast.Name(name), [ast.Constant(str(text)), *_]) if name == _UNREAD:
+                case ast.Call(ast.Name(name), [ast.Constant(str(text)), *_]) if name == UNREAD:
                     self.refuse(node, f"the tile depends on {text!r}, which is not read")
 
     def _surplus(self, whole: list[ast.stmt]) -> MappedText | None:
@@ -183,6 +186,14 @@ class PrologueReader:
                 "counts up to, as tiles=",
             )
         return found
+
+    def _fixed_grid(self, answers: Sequence[str], needed: Sequence[int]) -> tuple[int, ...]:
+        """Tiles of the launch where the file's constants decide both counts, or the one that there is for both."""
+        fixed = constant_counts([*self._constants(self.function.body), *self.function.body])
+        counts = [fixed[name] for one in answers if (name := count_of(one, fixed))]
+        if len(answers) != 2 or len(counts) == 1 or (not counts and len(needed) != 1):
+            return ()
+        return tuple(counts or [*needed] * 2)
 
     def _returned_names(self) -> list[str]:
         """Names in the function's last ``return``, where it returns plain names."""
@@ -226,12 +237,20 @@ class PrologueReader:
         }
         wanted = [count_of(name, sides) for name in answers]
         if not all(wanted) or len(wanted) < 2:
-            counts = two_quotients(self.function, body, self._fields()) if axes == 1 else ""
+            counts = (self._counts_by_flow(answers) or two_quotients(self.function, body, self._fields())) * (axes == 1)
             self._refuse_more_tiles(counts, answers)
             return in_order(counts or self._stop, answers) if axes == 1 else ""
         launch = (" * " if axes == 1 else ", ").join(f"({sides[name]})" for name in wanted)
         self._refuse_more_tiles(launch if axes == 1 else "", answers)
         return launch
+
+    def _counts_by_flow(self, answers: Sequence[str]) -> str:
+        """Product of the quotients that count what two coordinates run over, in parameters; empty without."""
+        meaning = Definitions(self.function, self._fields())
+        counts = [self.flow.count_of(name) for name in answers]
+        sides = [meaning.in_parameters(ast.unparse(one)) for one in counts if one is not None]
+        texts = [f"({ast.unparse(one)})" for one in sides if one is not None]
+        return " * ".join(texts) if len({*texts}) == len(answers) == 2 else ""
 
     def _refuse_more_tiles(self, counts: str, answers: Sequence[str]) -> None:
         """Refuse a loop over more tiles than two coordinates count, such as those of every group."""
@@ -257,18 +276,21 @@ class PrologueReader:
         before, after = self._at_memory(body)
         answers = list(wanted) or names_of_tile(before, after, self.source)
         loop = None
-        if any(name not in {one for stmt in before for one in stored_outside_loops(stmt)} for name in answers):
-            loop = loop_over_tiles(body, answers)
+        outside = {one for stmt in before for one in stored_outside_loops(stmt)}
+        found_loop = loop_over_tiles(body, answers)
+        if any(name not in outside for name in answers) or (found_loop is not None and found_loop.is_flat):
+            loop = found_loop
             body = unrolled(loop) if loop is not None else body
             before, after = self._at_memory(body)
-            meaning = Definitions(self.function).in_parameters(ast.unparse(loop.stop)) if loop is not None else None
+            is_whole = loop is not None and not loop.is_flat
+            meaning = Definitions(self.function).in_parameters(ast.unparse(loop.stop)) if loop and is_whole else None
             self._stop = ast.unparse(meaning) if meaning is not None else ""
             answers = list(wanted) or names_of_tile(before, after, self.source)
         if not answers:
             self.refuse(
                 self.function,
                 f"{self.function.name} assigns neither pid, nor pid_m and pid_n, nor pid_x and pid_y: say which names "
-                "hold the tile, such as answer=tile_m,tile_n",
+                f"hold the tile, such as answer={','.join(self.flow.coordinates()) or 'tile_m,tile_n'}",
             )
         before, after = self._past_memory(before, after, answers)
         for name in answers:
@@ -280,12 +302,17 @@ class PrologueReader:
         self._refuse_twice(answers)
         before = self._with_stores(before, after, answers, loop)
         found = slice_of(before, set(answers))[0]
-        if not wanted and len(found) == 1 and isinstance(found[0], ast.Assign) and self.source.is_id(found[0].value):
+        if not wanted and len(answers) == 1 and all(map(self._hands_on, found)):
             self.refuse(
                 found[0],
                 f"{answers[0]} is the program id as it came: say which names hold the tile, if others do (answer=)",
             )
         return before, answers
+
+    def _hands_on(self, stmt: ast.stmt) -> bool:
+        """Whether a statement gives an id, or a name that holds one, another name."""
+        value = stmt.value if isinstance(stmt, ast.Assign) else None
+        return value is not None and (isinstance(value, ast.Name) or self.source.is_id(value))
 
     def _past_memory(
         self, before: list[ast.stmt], after: list[ast.stmt], answers: list[str]
@@ -323,7 +350,9 @@ class PrologueReader:
             programs = programs_assumed(loop, self.parameters, answers, self.refuse)
             if programs:
                 self.assumed.append(f"{programs} programs are launched")
-            if self._is_readable(loop.stop, body, answers):
+            if loop.is_flat:
+                self.assumed.append(f"the loop of line {loop.stmt.lineno} takes each program through all of its tiles")
+            elif self._is_readable(loop.stop, body, answers):
                 test = ast.Compare(loop.stop, [ast.NotEq()], [ast.Name("num_pids", ast.Load())])
                 found.append(
                     ast.copy_location(ast.If(test, [assign(NO_TILE, ast.Constant(1), loop.stmt)], []), loop.stmt)

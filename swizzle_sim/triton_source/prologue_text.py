@@ -39,6 +39,8 @@ class Prologue:
         A count of tiles that is the same whatever the launch, as its sizes are constants of the file.
     assumed : tuple of str
         What is supposed of the launch or the kernel, and not read.
+    fixed_grid : tuple of int
+        Tiles of the one launch for which constants of the file make the kernel; empty where they do not tell.
     counted : MappedText or None
         The text in the grid's own counts of tiles, where it reads its sizes for nothing else: what a proof speaks of.
     """
@@ -55,5 +57,6 @@ class Prologue:
     defaults: tuple[str, ...] = ()
     takes_id: bool = False
     fixed: str = ""
+    fixed_grid: tuple[int, ...] = ()
     counted: MappedText | None = None
     assumed: tuple[str, ...] = ()

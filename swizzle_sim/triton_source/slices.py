@@ -34,8 +34,17 @@ def slice_of(body: Iterable[ast.stmt], needed: set[str]) -> tuple[list[ast.stmt]
     return found[::-1], needed
 
 
-def _sliced(stmt: ast.stmt, needed: set[str]) -> tuple[ast.stmt, set[str]]:
+def _sliced(stmt: ast.stmt, needed: set[str]) -> tuple[ast.stmt, set[str]]:  # noqa: PLR0911 - one a kind
     match stmt:
+        case ast.Assign([ast.Tuple(parts)], ast.Tuple(values)) if len(parts) == len(values) and all(
+            isinstance(one, ast.Name) for one in parts
+        ):  # all at once: those that are needed alone
+            pairs = [(one, value) for one, value in zip(parts, values, strict=True) if stored(one) & needed]
+            places, given = [one for one, _ in pairs], [value for _, value in pairs]
+            part = ast.Assign([ast.Tuple(places, ast.Store())], ast.Tuple(given, ast.Load()))
+            part = part if len(pairs) > 1 else ast.Assign(places, given[0])
+            read = {name for value in given for name in loaded(value)}
+            return ast.copy_location(part, stmt), (needed - {name for one in places for name in stored(one)}) | read
         case ast.Assign(targets, value):
             names = {name for target in targets for name in stored(target)}
             return stmt, (needed - names) | loaded(value)

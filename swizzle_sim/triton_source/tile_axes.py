@@ -30,7 +30,10 @@ class TileAxes:
         return [lambda values, one=one: evaluate(one, {**known, **values}) for one in every]  # type: ignore[misc]
 
     def divisors(self) -> list[ast.expr]:
-        """What the program id along the first axis, or a part of it, is divided by, in parameters, in source order."""
+        """What the program id of the first axis, or a remainder of it, is divided by, in parameters, in source order.
+
+        Not what a quotient is divided by: of ``z = pid % NB; t = pid // NB; n = t % cols`` NB counts columns.
+        """
         found = self._divided(self.function, self._definitions, set(), _MAX_CALLS)
         return list({ast.unparse(one): one for one in found}.values())
 
@@ -40,6 +43,10 @@ class TileAxes:
         """Divisors of what is in ``whole`` or an id, those in called functions of the file too."""
         for stmt in _in_order(function):
             match stmt:
+                case ast.Assign([ast.Name(name)], ast.BinOp(_, ast.FloorDiv(), _) as value) if self._holds(
+                    value, whole
+                ):
+                    whole.discard(name)
                 case ast.Assign([ast.Name(name)], value) if self._holds(value, whole):
                     whole.add(name)
             for node in ast.walk(stmt) if not hasattr(stmt, "body") else ():

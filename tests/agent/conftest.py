@@ -8,7 +8,6 @@ import pytest
 from swizzle_agent.loop import propose
 from swizzle_agent.settings import Settings
 from swizzle_benchmarks.suite.gemm import gemm
-from swizzle_sim.search.candidates import family_candidates
 from tests.agent.scripted_server import ScriptedServer
 from xcd_model import gpu
 
@@ -32,10 +31,7 @@ def silent(small):
 
 @pytest.fixture(autouse=True)
 def few_families(monkeypatch):
-    """Keep what stands beside a run to a dozen families: the whole space takes longer than the rest of a test."""
-    monkeypatch.setattr(
-        "swizzle_agent.baselines.family_candidates", lambda kernel, gpu: family_candidates(kernel, gpu)[::9]
-    )
+    """Keep what stands beside a run to as many evaluations as the models had: more take longer than all the rest."""
     monkeypatch.setattr("swizzle_agent.baselines.LEAST_EVALUATIONS", 1)
 
 

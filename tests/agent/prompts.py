@@ -1,7 +1,8 @@
 """Prompts of the suite as golden files: ``python -m tests.agent.prompts [KERNEL ...]`` writes them anew.
 
-Each is what a model reads after two attempts, at the sizes of `tests.golden.commands`, on the MI300X in the timed
-replay. They are committed to be read: a change of a prompt shows as a change of a text.
+Each is what a model reads after three attempts at the kernel's default sizes, on the MI300X in the timed replay. They
+are committed to be read: a change of a prompt shows as a change of a text. `make evidence` compares them, which takes
+minutes; the default tests ask the same at the sizes of `tests.golden.commands`.
 """
 
 import json
@@ -17,10 +18,11 @@ from swizzle_sim.language import family
 from swizzle_sim.search.bench import MemoScorer
 from swizzle_sim.search.candidates import Candidate
 from swizzle_sim.search.judge import Judge
-from swizzle_sim.workload.kernels import kernel
+from swizzle_sim.workload.kernels import kernel, registered
 from tests.golden.commands import SIZES
 from xcd_model import gpu
 
+KERNELS = "swizzle_sim.kernels"
 DATA = Path(__file__).parent / "prompts_of_the_suite"
 SMALLER = {  # than those of the other golden files: a prompt takes several replays and a bound
     "attention_decode": "B=2 H=16 HKV=4 S=2048 D=64 SPLITS=4",
@@ -44,9 +46,9 @@ class Notes(dict):
 
 
 @lru_cache
-def briefed(name, context="aware", gpu_name="mi300x", tried=TRIED):
+def briefed(name, context="aware", gpu_name="mi300x", tried=TRIED, sizes=None):
     """Scorer, attempts and inputs of the question that follows the launch order and the orders tried."""
-    work = kernel(name, **parse_sizes(SMALLER.get(name, SIZES[name]).split()))
+    work = kernel(name, **parse_sizes((SMALLER.get(name, SIZES.get(name)) if sizes is None else sizes).split()))
     scorer = MemoScorer(work, gpu(gpu_name))
     judge = Judge(scorer, far_worse=True)
     attempts = [
@@ -56,6 +58,11 @@ def briefed(name, context="aware", gpu_name="mi300x", tried=TRIED):
     settings = Settings(models=("openai/model",), context=context)
     briefing = Briefing(scorer, settings, Notes(), None, judge.ranking)
     return scorer, attempts, briefing.proposal(attempts, briefing.analysis)
+
+
+def briefed_at_default(name):
+    """Inputs at the kernel's own sizes; of one that is launched in clusters on a GPU that has them."""
+    return briefed(name, gpu_name="mi450" if name == "gemm_cluster" else "mi300x", sizes="")[2]
 
 
 def text_of(inputs):
@@ -77,8 +84,8 @@ def golden_text(inputs):
 
 def main(names):
     DATA.mkdir(exist_ok=True)
-    for name in names or SIZES:
-        (DATA / f"{name}.txt").write_text(golden_text(briefed(name)[2]), encoding="utf-8")
+    for name in names or registered(KERNELS):
+        (DATA / f"{name}.txt").write_text(golden_text(briefed_at_default(name)), encoding="utf-8")
 
 
 if __name__ == "__main__":

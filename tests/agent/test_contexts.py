@@ -1,16 +1,20 @@
 """Is a model told what each context says, and no more?"""
 
 import dataclasses
+import json
 
 import pytest
 
-from swizzle_agent.budget import Bandit
+from swizzle_agent.budget import Turns
 from swizzle_agent.contexts import CHARS_PER_TOKEN, OVERLOAD_TOKENS, hardware_text, language_card, read_docs
 from swizzle_agent.endpoint import Failure
+from swizzle_agent.loop import repeat_run
 from swizzle_agent.prompts import picture_png
 from swizzle_sim.language import Grid, Swizzle, family
 from swizzle_sim.pricing.scoring import Scorer
-from xcd_model.errors import ModelError
+from tests.agent.conftest import dump
+from tests.agent.scripted_server import proposal
+from xcd_model.errors import CaptureError, ModelError, UnknownName
 
 
 @pytest.fixture
@@ -34,13 +38,15 @@ def test_unaware_tells_nothing(scorer):
 
 def test_overload_is_long_and_unfiltered(scorer):
     text = hardware_text("overload", scorer)
-    assert len(text) > OVERLOAD_TOKENS * CHARS_PER_TOKEN
-    assert all(told in text for told in ("MI300A", "MI355X", '"status": "assumed"', "bin 0 XCD 7"))
+    aware, most = hardware_text("aware", scorer), OVERLOAD_TOKENS * CHARS_PER_TOKEN
+    assert 0.9 * most < len(text) - len(aware) <= most + 2, "as long as the paper's, and no longer"
+    assert all(told in text for told in ("MI300X", "B200", '"status": "assumed"', "bin 0 XCD 7"))
     assert hardware_text("overload", scorer, "my own manual").endswith("my own manual")
+    assert len(hardware_text("overload", scorer, "x" * 2 * most)) == len(aware) + 2 + most
 
 
 def test_wrong_contexts(scorer, tmp_path):
-    with pytest.raises(ModelError, match="aware, unaware, overload"):
+    with pytest.raises(UnknownName, match="aware"):
         hardware_text("wise", scorer)
     with pytest.raises(ModelError, match="belongs to --context overload"):
         hardware_text("aware", scorer, "text")
@@ -48,6 +54,19 @@ def test_wrong_contexts(scorer, tmp_path):
     for path in (tmp_path / "manual", tmp_path / "none", tmp_path):
         with pytest.raises(ModelError, match="not a text file"):
             read_docs(path)
+
+
+def test_a_context_of_ones_own_is_a_function_of_the_scorer(run_script, tmp_path):
+    """Its text is in the record, so that the run is repeated without the file."""
+    path = tmp_path / "mine.py"
+    path.write_text("def brief(scorer):\n    return f'A machine of {scorer.gpu.xcds} islands.'\n")
+    run, server, _ = run_script([proposal("pid = pid % 3")], context=f"{path}:brief")
+    assert "A machine of 8 islands." in json.dumps(server.proposals[0]["messages"])
+    path.unlink()
+    repeat_run(run.folder, tmp_path / "again")
+    assert dump(run.folder) == dump(tmp_path / "again")
+    with pytest.raises(CaptureError, match="no such file"):
+        hardware_text(f"{tmp_path}/other.py:brief", None)
 
 
 @pytest.mark.parametrize("grid", [Grid((64,)), Grid((8, 8)), Grid((4, 4, 4)), Grid((64,), (8, 8))])
@@ -67,26 +86,13 @@ def test_the_picture_is_the_same_every_time(scorer):
     assert png != picture_png(scorer, order[::-1].copy())
 
 
-def test_the_bandit_tries_each_and_then_prefers_what_pays():
-    bandit = Bandit(("dear", "cheap", "useless"))
-    asked = []
-    for _ in range(40):
-        model = bandit.choose()
-        asked.append(model)
-        bandit.pay(model, 0.0 if model == "useless" else 0.01, {"dear": 0.1, "cheap": 0.01, "useless": 0.01}[model], 10)
-    assert asked[:3] == ["dear", "cheap", "useless"]
-    assert asked.count("cheap") > 20 > asked.count("dear") + asked.count("useless")
-    bandit.drop("cheap", Failure("auth", "no key"))
-    assert bandit.choose() != "cheap"
-    for model in ("dear", "useless"):
-        bandit.drop(model, Failure("billing", "no money"))
+def test_models_take_turns_until_they_are_dropped():
+    turns = Turns(("a", "b", "c"))
+    assert [turns.choose() for _ in range(4)] == ["a", "b", "c", "a"]
+    turns.drop("b", Failure("auth", "no key"))
+    assert [turns.choose() for _ in range(3)] == ["c", "a", "c"]
+    for model in ("a", "c"):
+        turns.drop(model, Failure("billing", "no money"))
     with pytest.raises(ModelError, match="no money") as error:
-        bandit.choose()
+        turns.choose()
     assert error.value.code == "auth"
-
-
-def test_a_model_without_a_price_is_compared_by_tokens():
-    bandit = Bandit(("a", "b"))
-    bandit.pay("a", 0.01, None, 1_000_000)
-    bandit.pay("b", 0.01, None, 1_000)
-    assert [bandit.choose() for _ in range(1)] == ["b"]

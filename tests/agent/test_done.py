@@ -2,7 +2,7 @@
 
 import pytest
 
-from swizzle_agent.proposer import _lines, _signed, summary
+from swizzle_agent.proposer import _over
 from swizzle_agent.transcript import END, STEP, Transcript
 from swizzle_sim.language import family
 from tests.agent.conftest import codes
@@ -46,19 +46,13 @@ def test_one_of_two_models_is_done_and_the_other_goes_on(run_script):
     assert codes(run) == ["scored"]
 
 
-def test_a_run_without_a_search_beside_it_has_its_summary(run_script):
-    run, _, _ = run_script((GOOD,), iterations=1)
-    done = summary(run)
-    without = {**done.document, "added_over_search_points": None, "time_over_search": None}
-    first = _lines(without, run.attempts)[0]
-    assert "over the best family" in first and "search" not in first
-    nothing = {**without, "added_over_family_points": None, "time_over_family": None}
-    assert _lines(nothing, run.attempts)[0] == "no candidate of the models was scored"
-
-
 @pytest.mark.parametrize(
-    ("points", "said"),
-    [(-0.001, "no points more"), (0.0, "no points more"), (1.234, "+1.23 points"), (-3, "-3.00 points")],
+    ("points", "time", "said"),
+    [
+        (0.0, 1.0, "ties with the search, in the same predicted time"),
+        (1.234, 0.8, "1.23 points above the search, predicted 25.0 % faster"),
+        (-3, 1.25, "3.00 points below the search, predicted 20.0 % slower"),
+    ],
 )
-def test_points_that_round_to_nothing_have_no_sign(points, said):
-    assert _signed(points) == said
+def test_one_order_against_another_in_words(points, time, said):
+    assert _over(points, time, "the search") == said

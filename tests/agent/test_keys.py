@@ -11,7 +11,7 @@ from swizzle_agent.endpoint import Failure
 from swizzle_agent.settings import Settings, load_prices
 from tests.agent.conftest import dump
 from tests.agent.scripted_server import Reply, proposal
-from xcd_model.errors import ModelError
+from xcd_model.errors import ModelError, UnknownName
 
 SECRET = "unlikely-4711-secret"
 
@@ -91,5 +91,5 @@ def test_prices(tmp_path):
     "wrong", [{"models": ()}, {"models": ("a", "a")}, {"context": "wise"}, {"iterations": 0}, {"tries": 0}]
 )
 def test_settings_that_make_no_sense(wrong):
-    with pytest.raises(ModelError):
+    with pytest.raises((ModelError, UnknownName)):
         Settings(**{"models": ("openai/x",), **wrong})

@@ -2,33 +2,39 @@
 
 import dataclasses
 import json
+import re
 
 import numpy as np
 import pytest
 
-from swizzle_agent.contexts import hardware_text, language_card, source_of
+from swizzle_agent.bottleneck import CONFLICTS, EITHER, _causes
+from swizzle_agent.contexts import hardware_text, known_orders, language_card, source_of
 from swizzle_agent.prompts import Briefing
 from swizzle_agent.settings import Settings
 from swizzle_sim.language import Grid, Swizzle
 from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.search.candidates import LAUNCH_ORDER
+from swizzle_sim.search.judge import Judge
 from swizzle_sim.workload.kernels import kernel
-from tests.agent.prompts import DATA, Notes, briefed, golden_text
+from tests.agent.prompts import Notes, briefed
 from tests.golden.commands import SIZES
 from xcd_model import gpu
 from xcd_model.cache.packed import index_of
 
 CHARS_PER_TOKEN = 3  # of JSON with figures; English has 4
-FULL = 250  # tokens that an attempt may add
+FULL = 280  # tokens that an attempt may add
 
 
 @pytest.mark.parametrize("name", SIZES)
-def test_a_prompt_is_as_read_and_true_to_the_replay(name):
+def test_a_prompt_is_true_to_the_replay(name):
     scorer, attempts, inputs = briefed(name)
-    assert golden_text(inputs) == (DATA / f"{name}.txt").read_text(encoding="utf-8"), "meant? tests.agent.prompts"
     launched, report = attempts[0].score, inputs["bottleneck_report"]
     figures = report["launch_order"]
     assert figures["l2_hit_rate_pct"] == round(100 * launched.l2_hit_rate, 2)
-    assert figures["time_us"] == round(launched.time_us, 1) >= max(figures["busy_us"].values()) - 0.1
+    said = json.dumps(inputs, ensure_ascii=False)
+    assert not re.search(r"time_us|\d (us|µs)\b", said), "where times rank nothing they are not told"
+    assert "no other order" not in said
+    assert max(figures["busy_pct"].values()) <= 100 and figures["limit"]
     fewest = 100 * scorer.bound.l2_misses / launched.l2_requests
     assert figures["points_left"] == pytest.approx(100 - figures["l2_hit_rate_pct"] - fewest, abs=0.02)
     named = sum(sum(kinds.values()) for kinds in figures["misses_pct"].values())
@@ -40,7 +46,7 @@ def test_a_prompt_is_as_read_and_true_to_the_replay(name):
 def test_a_duplicate_has_the_earlier_result_and_a_collision_its_coordinates():
     inputs = briefed("gemm")[2]
     first, duplicate, collision = inputs["history"]
-    same = f"{first['l2_hit_rate_pct']:.2f} % in {first['time_us']:.1f} us"
+    same = f"{first['l2_hit_rate_pct']:.2f} %"
     assert duplicate["feedback"] == f"the same permutation as attempt 1, which had {same}"
     assert collision["feedback"].endswith("; as (pid_m, pid_n), tile 0 is (0, 0) and tile 7 is (0, 7)")
     assert first["place"] == "1" and inputs["bottleneck_report"]["best"]["attempt"] == 1
@@ -55,10 +61,19 @@ def test_an_order_worse_than_the_launch_order_comes_after_it():
     assert same["bottleneck_report"]["launch_order"]["place"] == same["history"][0]["place"] == "=1"
 
 
-def test_a_best_order_that_is_predicted_slower_has_a_warning():
+def test_times_are_told_where_they_rank(small):
+    """On an H200 they do; an order with fewer hits that is faster is no warning, nor one with more hits that is not."""
+    scorer = Scorer(small, gpu("h200"))
+    judge = Judge(scorer)
+    attempts = [judge.judge(LAUNCH_ORDER, 0), judge.judge("pid = num_pids - 1 - pid")]
+    briefing = Briefing(scorer, Settings(models=("openai/model",)), Notes(), None, judge.ranking)
+    report = briefing.proposal(attempts, "")["bottleneck_report"]
+    assert report["launch_order"]["time_us"] == round(attempts[0].score.time_us, 1)
+    assert "speedup" in briefing.report(attempts[1]) and "Time" in report["objective"]
+
+
+def test_small_tables_are_told():
     _, _, inputs = briefed("grouped_gemm")
-    best = inputs["bottleneck_report"]["best"]
-    assert best["attempt"] == 1 and best["warning"].startswith("predicted slower than the launch order: speedup 0.")
     assert inputs["bottleneck_report"]["index_tables"]["expert_ptr"] == "0 x 2, 1 x 2, 2 x 2, 3 x 2, 4, 5, 6, 7"
 
 
@@ -112,6 +127,32 @@ def test_a_gpu_with_one_l2_has_no_xcds_to_tell_of(small):
 def test_all_workgroups_run_where_there_is_room(small, mi300x):
     said = hardware_text("aware", Scorer(small, mi300x, replay="lockstep"))
     assert "all 64 run at the same time, at most 8 on each XCD" in said
+
+
+def test_the_hardware_gives_programs_their_ids_and_programs_take_tiles():
+    inputs = briefed("attention_persistent")[2]
+    assert (
+        "hands out programs" in inputs["hardware"] and "linear id of the tile that a program took" in inputs["language"]
+    )
+    assert "the hardware starts as workgroup p" in inputs["bottleneck_report"]["persistent"]
+
+
+def test_conflicts_and_drift_that_cancel_are_one_number():
+    causes = _causes({"first touch": 10.0}, 60.0, 30.0)
+    assert causes == {"first touch": 10.0, EITHER: 20.0}
+    assert _causes({"first touch": 10.0}, 20.0, 30.0)[CONFLICTS] == 10.0
+
+
+def test_the_names_of_families_are_told_as_answers_and_are():
+    """To the unaware arm only those that know of no XCDs."""
+    work = kernel("gemm", M=1024, N=1024, K=128)
+    for schedule in (True, False):
+        names = [name for places in (True, False) for name in known_orders(work.grid, schedule, places=places)]
+        assert ("contiguous" in names) is schedule and "row" in names
+        for name in names:
+            assert Swizzle.parse(name).verify(work.grid, 8, lattice=[]).n_workgroups == work.grid.num_pids
+    card = language_card(work)
+    assert "which the text may use by name: M = 1024" in card and card.endswith("such as reverse+row.")
 
 
 def test_what_the_rewritten_kernel_takes_is_told(small, mi300x):

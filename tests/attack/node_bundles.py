@@ -55,6 +55,16 @@ def extra_file(bundle: Path, _: Path) -> Surroundings:
     return {}
 
 
+def leftovers(bundle: Path, _: Path) -> Surroundings:
+    """What a queue, a file system, a crash and an editor leave, and scripts with a line more."""
+    for name in (".nfs000001", "core", "gpucore.123", ".candidate_1.py.swp", "slurm-7.out"):
+        (bundle / name).write_text("left\n", encoding="utf-8")
+    for name in ("job.sbatch", "run.sh", "README.md"):
+        with (bundle / name).open("a", encoding="utf-8") as file:
+            file.write("#SBATCH --account=me\n")
+    return {}
+
+
 def linked_folder(bundle: Path, aside: Path) -> Surroundings:
     """``node/`` as a link to a folder that can change later."""
     (bundle / "node").rename(aside / "node")
@@ -155,6 +165,7 @@ def timed_without_counts(code: int, result: dict[str, Any], _: str) -> bool:
 ATTACKS: dict[Callable[[Path, Path], Surroundings], Expected] = {
     tampered: refused("candidate_1.py was changed"),
     extra_file: refused("not in the bundle's manifest"),
+    leftovers: confirmed,
     linked_folder: refused("is a link, or lies in one"),
     other_node: confirmed,
     site_customised: noted_path,

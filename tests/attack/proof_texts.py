@@ -78,10 +78,11 @@ def texts(seed: int, part: tuple[int, int] = (0, 1)):
     )
     known = known[part[0] :: part[1]]
     while True:
-        yield _mutated(draw, draw.choice(known)) if draw.random() < 0.7 else _drawn(draw)
+        yield mutated(draw, draw.choice(known)) if draw.random() < 0.7 else _drawn(draw)
 
 
-def _mutated(draw: random.Random, text: str) -> str:
+def mutated(draw: random.Random, text: str) -> str:
+    """A text with a literal, an operator or a name or two changed."""
     for _ in range(draw.choice((1, 1, 1, 2))):
         tokens = re.findall(r"[A-Za-z_]+|\d+|//|<=|>=|==|[-+*%<>^&]|\s+|.", text)
         places = [i for i, one in enumerate(tokens) if re.fullmatch(r"\d+|//|<=|>=|==|[-+*%<>^&]|num_\w+|pid\w*", one)]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,6 +23,15 @@ template <typename T> static T min(T a, T b) { return a < b ? a : b; }
 template <typename T> static T max(T a, T b) { return a > b ? a : b; }
 struct Dim { unsigned x, y, z; };
 static Dim blockIdx, gridDim;
+struct FastDivmod {
+  int divisor;
+  int divmod(int& r, int x) const { r = x % divisor; return x / divisor; }
+  unsigned divmod(unsigned& r, unsigned x) const { r = x % divisor; return x / divisor; }
+  void operator()(int& q, int& r, int x) const { q = x / divisor; r = x % divisor; }
+  int div(int x) const { return x / divisor; }
+  int rem(int x) const { return x % divisor; }
+};
+static const struct { FastDivmod by, of; } params = {{8}, {3}};
 #define __global__
 #define __device__
 #define __forceinline__ inline
@@ -137,16 +147,21 @@ class _Maker:
             f"__device__ int {name}(int& v, int w) {{ v = v + 1; return w; }}\n",
             f"__device__ void {name}(const int& v, int& w) {{ w = v + 1; }}\n",
             f"template <typename T> __device__ void {name}(T& v, int w) {{ v = w; }}\n",
+            f"__device__ void {name}(int* v, int w) {{ *v = w; }}\n",
+            f"__device__ void {name}(int* v, int w) {{ if (w > 2) *v = *v / 2 + w; }}\n",
+            f"__device__ void {name}(int* v, int w) {{ int* u = v; *v = 3; *u = w; }}\n",
+            f"__device__ int {name}(int* v, int w) {{ *v = w / 2; return *v; }}\n",
+            f"__device__ void {name}(int (&v)[1], int w) {{ v[0] = w; }}\n",
         ]))  # fmt: skip
         return name
 
     def statements(self, names: list[str], depth: int) -> str:
         return "".join(self.statement(names, depth) for _ in range(self.draw.randrange(1, 4)))
 
-    def statement(self, names: list[str], depth: int) -> str:
+    def statement(self, names: list[str], depth: int) -> str:  # noqa: PLR0915 - a grammar is a table
         draw = self.draw
         own = [name for name in names if name.startswith("v")]
-        kind = draw.randrange(24)
+        kind = draw.randrange(26)
         target = draw.choice(own) if own else ""
         if kind < 8 or not own:
             name = target if own and depth and draw.random() < 0.4 else self.name()  # one of an outer scope, shadowed
@@ -189,7 +204,10 @@ class _Maker:
                 f"auto {name} = [](int q) {{ return q / 2; }}; {target} = {name}({target});\n",
             ])  # fmt: skip
         elif kind == 18 and target:
-            made = f"{self.changer()}({target}, {self.value(names)});\n"
+            name = self.changer()
+            made = f"{name}({'&' * ('* v' in self.above[-1])}{target}, {self.value(names)});\n"
+            if "[1]" in self.above[-1]:
+                made = f"int a{name}[1]; {name}(a{name}, {self.value(names)}); {target} = a{name}[0];\n"
             made = made if "const int& v" not in self.above[-1] else f"{self.above[-1].split('void ')[1].split('(')[0]}(" \
                 f"{draw.choice(names)}, {target});\n"  # fmt: skip
         elif kind == 19 and target:
@@ -217,7 +235,29 @@ class _Maker:
                 if draw.random() < 0.3
                 else f"[[maybe_unused]] int {self.name()} = 3;\n"
             )
+        elif kind >= 24 and target:
+            made = self.divided(target, names)
         return made
+
+    def divided(self, target: str, names: list[str]) -> str:
+        """Statements with an object that divides."""
+        if "FastDivmod" not in "".join(self.above):
+            self.above.insert(0, "struct Params { FastDivmod by, of; };\n")
+        q, r = self.name(), self.name()
+        x = self.draw.choice(names)
+        names += [q, r]
+        kind = self.draw.choice(["int", "int", "unsigned"])
+        start = f"{kind} {q} = 0, {r} = {self.positive()};\n"
+        forms = [
+            f"{q} = params.by.divmod({r}, {x});\n", f"params.by({q}, {r}, {x});\n",
+            f"{q} = params.of.divmod({r}, params.by.divmod({r}, {x}));\n", f"{r} = params.by.divmod({r}, {r});\n",
+            f"{q} = params.by.divmod({r}, {x}) + {r};\n", f"{q} = params.by.div({x}) * params.by.divisor;\n",
+            f"if ({x} > 9) {{ {q} = params.of.divmod({r}, {x}); }}\n", f"{q} = params.of.rem({x});\n",
+            f"auto l{q} = [&]() {{ return {r}; }}; {q} = params.of.divmod({r}, {x}); {target} = l{q}();\n",
+            f"{q} = {x} > 4 && params.by.divmod({r}, {x}) > 1;\n", f"{q} = {x} > 4 ? params.by.divmod({r}, {x}) : {r};\n",
+            f"for (int k = 0; k < 3; k++) {q} += params.by.divmod({r}, {x}) + k;\n",
+        ]  # fmt: skip
+        return start + self.draw.choice(forms) + f"{target} = {q} * 2 + {r};\n"
 
 
 def function(draw: Random) -> Source:
@@ -236,7 +276,7 @@ def function(draw: Random) -> Source:
     if result == "auto":
         last = f"int({last})"
     text = f"__device__ {result} remap({of_pid} pid, int num_pids) {{\n{start}{body}return {last};\n}}\n"
-    return Source(_HEAD + "".join(make.above) + text, "remap", "c", ".hip")
+    return Source(_HEAD + "".join(make.above) + text, "remap", "c", ".hip", {"by": "8", "of": "3"})
 
 
 def kernel(draw: Random) -> Source:
@@ -281,7 +321,11 @@ def kernel(draw: Random) -> Source:
     else:
         body = f"const int id = blockIdx.x;\n{inner}"
     text = f"__global__ void gemm(float* c, int num_pid_m, int num_pid_n) {{\n{body}}}\n"
-    return Source(_HEAD + "".join(make.above) + text, "gemm", "kernels", ".hip", is_persistent=is_persistent)
+    pair = draw.choice([("pid_m", "pid_n")] * 3 + [("tile_row", "tile_col"), ("tm", "tn"), ("one", "other")])
+    for name, other in zip(("pid_m", "pid_n"), pair, strict=True):
+        text = re.sub(rf"\b{name}\b", other, text)
+    sizes = {"by": "8", "of": "3"}
+    return Source(_HEAD + "".join(make.above) + text, "gemm", "kernels", ".hip", sizes, is_persistent)
 
 
 def run(

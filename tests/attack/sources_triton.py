@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from random import Random
 from types import SimpleNamespace
@@ -45,7 +46,9 @@ def kernel(draw: Random) -> Source:
     store = draw.choice([plain] * 4 + [
         f"if pid_m < num_pid_m - 1:\n    {plain}", f"if pid_m >= 0:\n    {plain}",
         f"if pid_n > 2:\n    {plain}\nelse:\n    {plain}", "row = pid_m // 2\ntl.store(c_ptr + row * num_pid_n + pid_n, 1)",
-        "row = pid_m\ntl.store(c_ptr + row * num_pid_n + pid_n, 1)", f"for k in range(1):\n    {plain}",
+        "row = pid_m\ntl.store(c_ptr + row * num_pid_n + pid_n, 1)",
+        "row = half(pid_m)\ntl.store(c_ptr + row * num_pid_n + pid_n, 1)",
+        "row = same(pid_m)\ntl.store(c_ptr + row * num_pid_n + pid_n, 1)", f"for k in range(1):\n    {plain}",
         f"for k in range(pid_m, num_pid_m - 1, 64):\n    {plain}",
         "pid_m = pid_m // 2\ntl.store(c_ptr + pid_m * num_pid_n + pid_n, 1)",
         "at = c_ptr + pid_m * num_pid_n\nat += pid_n\ntl.store(at, 1)",
@@ -66,6 +69,12 @@ def kernel(draw: Random) -> Source:
         body = f"{sizes}for number in range({start}, {count}, {step}):\n{_indented('tile = number' + chr(10) + body)}"
     else:
         body = f"{sizes}tile = tl.program_id(0)\n{body}"
+    body = draw.choice(["", "", "", "", "if num_pid_n > 5:\n    num_pid_m = num_pid_n\n"]) + body
+    pair = draw.choice(
+        [("pid_m", "pid_n")] * 3 + [("row", "col"), ("tm", "tn"), ("n_block", "m_block"), ("one", "two")]
+    )
+    for name, other in zip(("pid_m", "pid_n"), pair, strict=True):
+        body = re.sub(rf"\b{name}\b", other, body)
     decorators = draw.choice(["", "", "", "", "@other\n"])
     text = f"{_HEAD}{above}\n@triton.jit\n{decorators}def gemm(c_ptr, num_pid_m, num_pid_n):\n{_indented(body)}\n"
     return Source(text, "gemm", "triton", ".py", is_persistent=is_persistent)
@@ -84,7 +93,8 @@ def _helpers(draw: Random) -> tuple[str, dict[str, str]]:
         "n - 1 - t", "t", "t % 8 * (n // 8) + min(t % 8, n % 8) + t // 8", "t % 8 * (n // 8) + t // 8",
         "t if t < n // 2 else n + n // 2 - 1 - t", "(t % 256).to(tl.int8) + t - t % 256",
     ])  # fmt: skip
-    text = f"def other(f):\n    return f\n@triton.jit\ndef {names['turn']}(t, n):\n    return {turn}\n"
+    text = "@triton.jit\ndef half(a):\n    return a // 2\n@triton.jit\ndef same(a):\n    return a + 0\n"
+    text += f"def other(f):\n    return f\n@triton.jit\ndef {names['turn']}(t, n):\n    return {turn}\n"
     text += f"@triton.jit\ndef {names['swizzle']}(i, j, m, n, g):\n    {draw.choice(['return i, j', 'return i // g * g, j'])}\n"
     if names["cdiv"] in ("cdiv", "up"):
         text += draw.choice([f"@triton.jit\ndef {names['cdiv']}(a, b):\n    return {up}\n",

@@ -150,6 +150,7 @@ def kernel(x, M, N, GROUP: tl.constexpr, BLOCK: tl.constexpr):
         ("pid = tl.program_id(0)\nm, n = split(pid, tl.cdiv(N, BLOCK))", (4, 6)),
         ("width = GROUP * tl.cdiv(N, BLOCK)\nrows = tl.cdiv(M, BLOCK)\ngroup = number() // width", (4, 6)),
         ("num_pid_m = tl.cdiv(M, BLOCK)\nnum_pid_n = tl.cdiv(N, BLOCK)\npid = tl.program_id(0)", (4, 6)),
+        ("pid = tl.program_id(0)\nz = pid % GROUP\nt = pid // GROUP\nm = t // tl.cdiv(N, BLOCK)", (12, 2)),
         ("pid = tl.program_id(0)\nb = pid // (M * 2)", None),
         ("pid = tl.program_id(0)\nwhole = x + pid * N", None),
         ("n = tl.program_id(1)\nm = tl.program_id(0) // 2", None),

@@ -43,9 +43,9 @@ MISUSE = [
     (("score", "gemm", "--swizzle", "pid = pid + 0 * " + "1" * 300), "<typed>:1"),
     (
         ("score", "gemm", "--gpu", "h200", "--swizzle", "row", "--no-compile"),
-        "smaller tiles take fewer, such as BLOCK_M=128 BLOCK_N=128",
+        "without --no-compile it is compiled for sm_90a",
     ),
-    (("optimize", "gemm", "--model", "a/b"), "--model belongs to --proposer llm or two-stage, not to families"),
+    (("optimize", "gemm", "--model", "a/b"), "--model belongs to --proposer llm"),
     (("optimize", "gemm", "--timeout", "9", "--template", "row"), "--timeout belongs to --proposer llm"),
     (
         ("optimize", "gemm", "--template", "row", "--sampler", "tpe"),

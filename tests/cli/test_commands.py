@@ -23,7 +23,7 @@ HEED_CTRL_C = (
 SCORE_KEYS = {
     *("l2_hit_rate", "mall_hit_rate", "l2_requests", "l2_hits", "l2_misses", "hbm_read_bytes", "hbm_write_bytes"),
     *("time_us", "speedup", "limiter", "bound_l2_hit_rate", "per_xcd_l2_hit_rate"),
-    *("energy_j", "energy_low_j", "energy_high_j", "l1_hit_rate", "launch", "steady", "busy_us"),
+    *("energy_j", "energy_low_j", "energy_high_j", "l1_hit_rate", "data_l2_hit_rate", "launch", "steady", "busy_us"),
     *("price", "balance"),
 }
 
@@ -65,12 +65,13 @@ def test_score_has_the_documented_keys(typed):
     assert document["verdict"]["bijective"] is True
     assert document["problem"]["M"] == 1024
     assert len(document["score"]["per_xcd_l2_hit_rate"]) == 8
-    assert document["fitted_constants"] == 1
+    assert document["fitted_constants"] == 4
     printed = typed("score", "gemm", *SMALL, "--swizzle", "group_m(size=2)").out
     assert "group_m(size=2)" in printed
-    assert "1 constant fitted to measured rows: limits.reads_in_flight_per_cu (rows: docs/gpus.md)" in printed
+    power = "energy.fabric_pj_per_byte, energy.mall_pj_per_byte, energy.flop_pj.fp16 (rows: docs/gpus.md)"
+    assert f"4 constants fitted to measured rows: limits.reads_in_flight_per_cu, {power}" in " ".join(printed.split())
     printed = typed("score", "gemm", *SMALL, "--swizzle", "group_m(size=2)", "--replay", "lockstep").out
-    assert "0 constants fitted to measured rows\n" in printed
+    assert f"3 constants fitted to measured rows: {power}" in " ".join(printed.split())
     printed = typed("score", "gemm", *SMALL, "--gpu", "mi355x", "--replay", "lockstep").out
     assert "2 constants fitted to measured rows: l2.index_rows, mall.index_rows (rows: docs/gpus.md)" in printed
 

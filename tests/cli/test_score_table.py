@@ -9,6 +9,8 @@ from rich.console import Console
 import swizzle_sim as sim
 from swizzle_sim.cli import output
 from swizzle_sim.report.display.perfetto import perfetto_trace
+from swizzle_sim.search.history import Attempt
+from swizzle_sim.search.ranking import Ranking
 
 WORDS = ("score", "gemm", "M=1024", "N=1024", "K=128", "BLOCK_M=128", "BLOCK_N=128")
 LOCKSTEP = ("--replay", "lockstep")
@@ -25,6 +27,25 @@ def test_orders_by_gpus_have_the_scores_of_single_commands(typed):
             assert one["score"] == on["score"] and one["verdict"] == on["verdict"]
     shown = typed(*WORDS, *LOCKSTEP, *SEVERAL).out
     assert "contiguous+group_m(size=4)" in shown and "h200" in shown
+
+
+def test_a_table_has_the_order_of_a_run(typed):
+    """The launch order first, then the others as `optimize` ranks them, however they were typed."""
+    words = ("score", "attention", "H=16", "S=1024", "CAUSAL=1", "--no-compile")
+    names = ("column", "reverse", "longest_first(size=4)", "row")
+    shown = typed(*words, *(word for name in names for word in ("--swizzle", name))).out
+    scorer = sim.Scorer(sim.kernel("attention", H=16, S=1024, CAUSAL=1), sim.gpu("mi300x"))
+    given = [("launch order", "", scorer.baseline)]
+    for swizzle in map(sim.Swizzle.read, names):
+        given.append((swizzle.name, swizzle.source, scorer.score(swizzle)))
+    attempts = [
+        Attempt(number=n, name=name, source=source, proposer="", verdict={}, score=score)
+        for n, (name, source, score) in enumerate(given)
+    ]
+    ranked = [one.name for one in Ranking(gpu="mi300x").order(attempts) if one.number]
+    rows = [line.strip().split("  ")[0] for line in shown.splitlines()]
+    assert [row for row in rows if row in {"launch order", *names}] == ["launch order", *ranked]
+    assert ranked != list(names)
 
 
 def test_an_order_that_is_no_bijection_has_a_dash_and_a_counterexample(typed):

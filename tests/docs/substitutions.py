@@ -28,9 +28,10 @@ SMALLER = [  # (pattern, what takes its place), in this order
 PARSED = {  # pattern -> why it is only parsed, and what runs it instead
     r"--model|--replay runs/\S+-llm-": "needs a key or a recorded run of a model: tests/agent",
     r"optimize --resume runs": "needs a run of a model: tests/agent",
-    r"lab study progression": "needs runs of a model: tests/agent",
+    r"swizzle-sim keep": "needs a run of a model: tests/search/test_kept.py",
+    r"swizzle-sim mcp": "a server: tests/agent/test_mcp.py",
     r"--scheduler": "needs a Dask cluster: tests/search",
-    r"swizzle-sim import": "replays what an H200 measured, at its size: tests/hardware",
+    r"swizzle-sim (import|counters)": "replays what an H200 or a profiler wrote, at its size: tests/hardware",
     r"swizzle-sim lab calibrate": "needs the GPU, or rows of the checkout: tests/hardware",
     r"confirm\.py": "needs the GPU: tests/hardware runs the flow on a stand-in",
     r"swizzle-sim (capture|rewrite|bundle)": "needs Triton and seconds: tests/capture, rewrite, hardware",

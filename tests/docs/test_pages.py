@@ -12,7 +12,7 @@ from tests.docs.typed import ROOT, blocks
 
 DOCS = ROOT / "docs"
 GENERATED = (
-    *("docs/gpus.md", "docs/families.md", "docs/cli.md", "docs/language.md"),
+    *("docs/gpus.md", "docs/families.md", "docs/cli.md", "docs/language.md", "docs/howto/check-remap.md"),
     *("docs/believe.md", "README.md", EXCHANGE, PREDICTED),
 )
 FOLDERS = "xcd_model|swizzle_sim|agent|benchmarks|tests|notebooks|docs"

@@ -52,6 +52,23 @@ def test_the_description_holds_what_was_measured_and_loads(lines, tmp_path):
     assert device.facts["dispatch_offset"] == GPU.facts["dispatch_offset"]  # documented
 
 
+def test_what_a_description_inherits_is_written_too(tmp_path):
+    """Five of the H100's eight stand in the file that it is based on."""
+    device = gpu("h100")
+    name, lines = calibrate.read((PRINTED.parents[1] / "h100" / "calibrate.csv").read_text())
+    facts = calibrate.facts(lines, device)
+    text = Path(str(calibrate.resources.files("xcd_model") / "spec" / "gpus" / "h100.toml")).read_text()
+    (tmp_path / "mine.toml").write_text(calibrate.description(text, name, facts, device))
+    written = load_gpu(tmp_path / "mine.toml")
+    for one in facts:
+        if device.facts[one.key].status != "documented":
+            assert written.facts[one.key].value == one.value and written.facts[one.key].status == "measured", one.key
+    changed = {one.key for one in facts}
+    assert {k: f.value for k, f in written.facts.items() if k not in changed} == {
+        k: f.value for k, f in device.facts.items() if k not in changed
+    }
+
+
 @pytest.mark.parametrize("text", ["", "a,b\n1,2\n", "what,first,second,value,unit\nCUs,0,0,x,CUs\n"])
 def test_what_the_program_did_not_print_is_refused(text):
     with pytest.raises(HardwareError, match="not what the program prints"):

@@ -21,7 +21,7 @@ def typed(monkeypatch, capfd, tmp_path):  # as files: `confirm` hands its stderr
 
 
 @needs_triton
-def test_from_a_run_to_agreement(typed, tmp_path, confirm, monkeypatch):
+def test_from_a_run_to_agreement(typed, tmp_path, confirm):
     assert typed("optimize", "gemm", *WORDS, "--out", "runs/g").code == 0
     made = typed("bundle", "runs/g", "--top", "1", "-o", "gb", "--no-check")
     assert made.code == 0, made.err
@@ -49,7 +49,7 @@ def test_agreement_of_what_an_h200_measured(typed, tmp_path):
     shutil.copytree(DATA / "h200" / "transpose", tmp_path / "transpose")
     answer = typed("import", "transpose")
     assert answer.code == 0, answer.err
-    assert "measured on NVIDIA H200" in answer.out and "time, cold: rank correlation" in answer.out
+    assert "measured on NVIDIA H200" in answer.out and "pairs beyond the spread the right way round" in answer.out
     (rows,) = (tmp_path / "transpose").glob("agreement-*.csv")
     assert len(list(contributed.read(rows))) == 16
 
@@ -59,19 +59,34 @@ def test_a_bundle_of_a_kernel(typed, tmp_path):
     made = typed(*words, "-o", "t")
     assert made.code == 0, made.err
     assert json.loads(made.out)["candidates"] == ["launch order", "contiguous"]
-    assert (tmp_path / "t" / "candidate_1.hip").exists()
     assert "nothing to swizzle" in typed(*words[:-1], "--gpu", "mi300x-cpx").err
     (tmp_path / "empty").mkdir()
     assert "no run here" in typed("bundle", "empty").err
 
 
-@pytest.mark.parametrize(
-    "name", ["new_counter_collection.csv", "old_kernel_trace.csv", "agent_info.csv", "metrix.json"]
-)
-def test_looking_into_a_profilers_file(typed, name):
-    answer = typed("import", DATA / name)
+def test_counters_of_a_profilers_file(typed, tmp_path):
+    answer = typed("counters", DATA / "new_counter_collection.csv")
     assert answer.code == 0, answer.err
-    assert "gemm" in answer.out or "8 XCDs, 304 CUs" in answer.out
+    assert (
+        "33.34" in answer.out and "l2_hits = TCC_HIT_sum [requests]" in answer.out and "taken for gfx942" in answer.out
+    )
+    document = json.loads(typed("counters", DATA / "old_counter_collection.csv", "--json").out)
+    assert document["arch"] == "gfx942" and document["launches"][0]["read_bytes"] is None
+    assert "no read_bytes without TCC_EA0_RDREQ_32B_sum" in document["doubts"]
+    table = typed("counters", DATA / "h200" / "gemm" / "candidate_1_table.csv", "--json")
+    measured = json.loads((DATA / "h200" / "gemm" / "result.json").read_text())["candidates"]["candidate_1"]["counters"]
+    found = json.loads(table.out)
+    assert found["arch"] == "sm_" and not found["doubts"]
+    reads = sorted(one["read_bytes"] for one in found["launches"][1:])  # the first warmed up
+    assert reads[1] == measured["dram__bytes_read.sum"]["value"]
+    (tmp_path / "fetch.csv").write_text(
+        "Dispatch_Id,Kernel_Name,Counter_Name,Counter_Value\n1,gemm,FETCH_SIZE,1024\n1,gemm,TCC_HIT,3\n1,gemm,TCC_MISS,1\n"
+        "1,gemm,TCC_HIT,3\n1,gemm,TCC_MISS,1\n"
+    )
+    asked = json.loads(typed("counters", tmp_path / "fetch.csv", "--gpu", "mi355x", "--json").out)
+    assert asked["launches"][0]["read_bytes"] == 2**20 and asked["launches"][0]["l2_hit_rate"] == 0.75
+    assert any("FETCH_SIZE of gfx950" in one for one in asked["doubts"])
+    assert "swizzle-sim counters" in typed("import", DATA / "old_counter_collection.csv").err
 
 
 def test_doctor(typed, monkeypatch):

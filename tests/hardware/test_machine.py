@@ -9,8 +9,9 @@ import pytest
 from swizzle_sim.hardware import doctor
 from swizzle_sim.hardware.bundle_files import device_of
 from swizzle_sim.hardware.node.counted_launch import CountedLaunch, chosen
-from swizzle_sim.hardware.node.counting import summary
-from swizzle_sim.hardware.node.machine import amd_topology, check_compiler, check_machine, rocm_version
+from swizzle_sim.hardware.node.counting import find_program, summary
+from swizzle_sim.hardware.node.formulas import formulas_of
+from swizzle_sim.hardware.node.machine import amd_topology, check_compiler, check_machine, in_the_way, rocm_version
 from swizzle_sim.hardware.node.manifest import Refused
 from swizzle_sim.hardware.node.processes import run
 from swizzle_sim.hardware.node.rocprofv3 import Rocprofv3
@@ -141,22 +142,52 @@ def test_no_shell_sees_a_name(tmp_path):
     "name", ["gemm", "gemm_0d1d2d", "gemm_0d1d2d.kd", "gemm.kd", "gemm_0123", "gemm_BLOCK_M_128_EVEN_K_1"]
 )
 def test_compiled_names_of_a_kernel(name):
-    assert chosen([CountedLaunch(1, name)], "gemm", 0)
+    assert chosen([CountedLaunch(1, name)], "gemm")
 
 
 @pytest.mark.parametrize("name", ["gemm2", "my_gemm", "gemm_splitk", "Cijk_gemm", "void gemm<float>()", "gemmx.kd"])
 def test_names_of_other_kernels(name):
-    assert not chosen([CountedLaunch(1, name)], "gemm", 0)
+    assert not chosen([CountedLaunch(1, name)], "gemm")
 
 
-def test_passes_and_fallbacks():
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "gfx950"])
+def test_passes_and_fallbacks(arch):
     profiler = Rocprofv3()
-    assert all(sum(one.startswith("TCC_") for one in group) <= 4 for group in profiler.passes)
-    for group in profiler.passes:
+    passes = profiler.passes(arch)
+    assert {name for one in formulas_of(arch) for name in one.terms} <= {name for group in passes for name in group}
+    for group in passes:
+        assert sum(one.startswith("TCC_") for one in group) <= 4
         smaller = profiler.fallbacks(group)
         assert sorted(one for part in smaller for one in part) == (sorted(group) if len(group) > 1 else [])
         assert all(len(part) < len(group) for part in smaller)
-    assert profiler.fallbacks(profiler.passes[0])[0] == ("TCC_HIT_sum", "TCC_MISS_sum")
+    assert profiler.fallbacks(passes[0])[0] == ("TCC_HIT_sum", "TCC_MISS_sum")
+
+
+def test_what_may_keep_a_profiler_from_counting(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    program = tmp_path / "rocm" / "bin" / "rocprofv3"
+    (tmp_path / "rocm" / ".info").mkdir(parents=True)
+    (tmp_path / "rocm" / ".info" / "version").write_text("6.2.4-120")
+    (tmp_path / "proc/sys/kernel").mkdir(parents=True)
+    (tmp_path / "proc/sys/kernel/perf_event_paranoid").write_text("4")
+    (tmp_path / "sys/class/kfd/kfd/proc/4242").mkdir(parents=True)
+    found = {"versions": {"hip": "7.0.51831"}, "partition": "DPX", "memory_mode": "NPS4"}
+    said = " / ".join(in_the_way(found, program, "", tmp_path))
+    for words in ("PyTorch brings ROCm 7.0", "since ROCm 6.3", "perf_event_paranoid is 4", "DPX and NPS4", "pid 4242"):
+        assert words in said
+    assert in_the_way({"versions": {"hip": "6.2.41133"}, "rocm": ""}, tmp_path / "x" / "y", "", tmp_path / "none") == []
+
+
+def test_the_profiler_that_comes_with_pytorch_goes_before_the_systems(tmp_path, monkeypatch):
+    own, system, loaded = (tmp_path / name for name in ("site/_rocm_sdk_core/bin", "usr/bin", "rocm/bin"))
+    monkeypatch.setenv("PATH", str(system))
+    monkeypatch.setenv("ROCM_PATH", str(tmp_path / "rocm"))
+    for folder in (loaded, system, own):
+        folder.mkdir(parents=True)
+        (folder / "rocprofv3").write_text("#!/bin/sh\n")
+        (folder / "rocprofv3").chmod(0o755)
+        monkeypatch.syspath_prepend(tmp_path / "site")
+        assert find_program(Rocprofv3(), None) == str(folder / "rocprofv3")
 
 
 def test_summary():

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from swizzle_sim.hardware.measurement import doubts_of
 from swizzle_sim.hardware.node.counted_launch import chosen
+from swizzle_sim.hardware.node.formulas import doubts_of, missing, quantities
 from swizzle_sim.hardware.readers import read_profile
 from tests.hardware.conftest import DATA
 from xcd_model.errors import HardwareError
@@ -21,7 +21,7 @@ def copy_of(name, tmp_path, edit):
 def test_counters_with_the_new_header():
     found = read_profile(DATA / "new_counter_collection.csv")
     assert found.format == "rocprofv3 counters" and not found.notes
-    gemm = chosen(found.dispatches, "gemm", warmups=1)
+    gemm = chosen(found.dispatches, "gemm")[1:]
     assert [one.number for one in gemm] == [3]
     assert gemm[0].counters == {"TCC_HIT_sum": 8391570, "TCC_MISS_sum": 16777294}
     assert gemm[0].duration_ns == 214000
@@ -33,7 +33,7 @@ def test_counters_with_the_old_header():
     (one,) = read_profile(DATA / "old_counter_collection.csv").dispatches
     assert one.counters == {"TCC_EA0_RDREQ_sum": 8388760, "TCC_BUBBLE_sum": 8388608}
     assert one.duration_ns is None
-    assert chosen([one], "gemm", 0) == [one]
+    assert chosen([one], "gemm") == [one]
 
 
 def test_columns_are_found_by_name(tmp_path):
@@ -65,32 +65,10 @@ def test_a_counter_without_sum_adds_its_channels_up(tmp_path):
     assert read_profile(path).dispatches[0].counters == {"TCC_BUBBLE_sum": 8388760 + 8388608}
 
 
-@pytest.mark.parametrize("name", ["new", "old", "rocpd"])
-def test_kernel_traces(name):
-    found = read_profile(DATA / f"{name}_kernel_trace.csv")
-    gemm = found.dispatches[-1]
-    assert (found.format, gemm.kernel, gemm.duration_ns) == ("rocprofv3 kernel trace", "gemm", 214838)
-    assert gemm.about["lds_block_size"] == "65536" and gemm.about["grid_size_x"] == "524288"
-
-
-def test_agents():
-    (agent,) = read_profile(DATA / "agent_info.csv").agents
-    assert (agent.name, agent.product, agent.xcds, agent.compute_units) == ("gfx942", "AMD Instinct MI300X", 8, 304)
-    assert agent.clock_mhz == 2100
-
-
 def test_rocprofv3_json():
     (one,) = read_profile(DATA / "rocprofv3.json").dispatches
     assert (one.number, one.kernel, one.duration_ns) == (4, "gemm", 250)
     assert one.counters == {"TCC_HIT": 7, "TCC_MISS_sum": 5}
-
-
-def test_metrix_json(tmp_path):
-    found = read_profile(DATA / "metrix.json")
-    assert found.dispatches[0].counters["memory.l2_hit_rate"] == 80.9
-    assert found.dispatches[0].duration_ns == 214500
-    path = copy_of("metrix.json", tmp_path, lambda text: text.replace('"avg": 80.9', '"avg": 108.9'))
-    assert "108.9: not between 0 and 100" in read_profile(path).notes[0]
 
 
 def test_rocpd(tmp_path):
@@ -122,7 +100,7 @@ def test_rocpd(tmp_path):
 def test_a_table_that_nsight_compute_wrote():
     found = read_profile(DATA / "h200" / "gemm" / "candidate_1_table.csv")
     assert found.format == "Nsight Compute raw page" and not found.notes
-    assert len(chosen(found.dispatches, "gemm", 1)) == 3
+    assert len(chosen(found.dispatches, "gemm")) == 4
     one = found.dispatches[-1]
     assert one.counters["dram__bytes_read.sum"] > 1e9
     assert one.counters["launch__registers_per_thread"] == pytest.approx(110, abs=20)
@@ -166,7 +144,15 @@ def test_doubts():
     assert "different launches" in doubts_of([good, one_pass(TCC_REQ_sum=180)])[0]
     apart = doubts_of([one_pass(TCC_HIT_sum=70), one_pass(TCC_MISS_sum=30)])
     assert apart == ["TCC_HIT_sum and TCC_MISS_sum come from different passes: their rate is of two runs"]
-    assert "rate over 1" in doubts_of([one_pass(TCC_HIT_sum=120, TCC_MISS_sum=3, TCC_REQ_sum=100)])[0]
+    assert "rate over 1" in doubts_of([one_pass(TCC_HIT_sum=120, TCC_MISS_sum=3, TCC_REQ_sum=100)])[1]
+    assert "all counters are zero" in doubts_of([one_pass(TCC_HIT_sum=0, TCC_MISS_sum=0, TCC_REQ_sum=0)])[0]
+    assert (
+        "= 5000000, TCC_REQ_sum = 20000000"
+        in doubts_of([one_pass(TCC_HIT_sum=0, TCC_MISS_sum=5e6, TCC_REQ_sum=2e7)])[0]
+    )
+    turns = {"dispatches": [{"counters": {"TCC_HIT_sum": 7}}, {"counters": {"TCC_MISS_sum": 3}}], "notes": []}
+    assert "not in each of 2 launches" in doubts_of([turns])[0]
+    assert doubts_of([{**one_pass(TCC_HIT_sum=9, TCC_MISS_sum=1, TCC_REQ_sum=99), "state": "doubtful"}, good]) == []
     shaky = {"dispatches": [{"counters": {"TCC_MISS_sum": v}} for v in (1e6, 2e6)], "notes": []}
     assert "over 2 launches" in doubts_of([shaky])[0]
 
@@ -176,3 +162,18 @@ def test_json_of_nothing_known_is_refused(tmp_path, text):
     (tmp_path / "x.json").write_text(text)
     with pytest.raises(HardwareError, match=r"neither result\.json nor a profiler's file that is known"):
         read_profile(tmp_path / "x.json")
+
+
+def test_read_bytes_of_an_mi355x_come_from_other_counters_than_an_mi300xs():
+    """What a public memory copy of known size gives: the old formula loses half of the reads without a word."""
+    old = {"TCC_EA0_RDREQ_sum": 2**23, "TCC_EA0_RDREQ_32B_sum": 0, "TCC_BUBBLE_sum": 0}
+    assert quantities(old, "gfx942")["read_bytes"] == 2**29
+    assert quantities(old, "gfx950")["read_bytes"] is None
+    assert missing(old, "gfx950") == ["no read_bytes without TCC_EA0_RDREQ_128B_sum, TCC_EA0_RDREQ_64B_sum"]
+    new = old | {"TCC_EA0_RDREQ_128B_sum": 2**23, "TCC_EA0_RDREQ_64B_sum": 0}
+    assert quantities(new, "gfx950")["read_bytes"] == 2**30
+    assert (
+        "reads of 32, 64 and 128 B are 4194304 of 8388608"
+        in doubts_of([one_pass(**new | {"TCC_EA0_RDREQ_128B_sum": 2**22})])[0]
+    )
+    assert quantities({"TCC_EA_RDREQ_sum": 10, "TCC_EA_RDREQ_32B_sum": 4}, "gfx90a")["read_bytes"] == 6 * 64 + 4 * 32

@@ -2,13 +2,14 @@
 
 import copy
 import csv
+import dataclasses
 import json
 from pathlib import Path
 
 import pytest
 
 from swizzle_benchmarks.validation import contributed
-from swizzle_sim.hardware.agreement import FIGURES, Comparison, agreement, csv_of, draw_agreement, spearman
+from swizzle_sim.hardware.agreement import FIGURES, Comparison, agreement, csv_of, draw_agreement, outcome
 from swizzle_sim.hardware.measurement import Measurement, measurement_of
 from swizzle_sim.hardware.node.manifest import identity
 from swizzle_sim.hardware.results import check_result, measurements_of, pairs_in, read_result
@@ -38,7 +39,8 @@ def test_what_an_h200_counted(kernel):
     assert all(one.right == "bitwise" and one.kind == "measured" for one in found)
     for one in found:
         assert one.l2_hits + one.l2_misses > 1e7 and one.read_bytes > 1e8
-        assert one.spread_cold_us[0] <= one.time_cold_us <= one.spread_cold_us[1]
+        for name in ("time_cold_us", "read_bytes", "l2_hit_rate"):
+            assert one.spreads[name][0] <= getattr(one, name) <= one.spreads[name][1]
         assert result["candidates"][one.candidate]["time_us"]["cold"]["samples"] == 100
 
 
@@ -118,18 +120,6 @@ def test_other_files_are_refused(tmp_path, text, words):
         read_result(path)
 
 
-def test_spearman():
-    assert spearman([3.0, 1.0, 3.0], [2.5, 1.0, 2.5]) == pytest.approx(1)  # ties at their mean rank
-    assert spearman([1, 2, 3], [10, 20, 30]) == pytest.approx(1)
-    assert spearman([1, 2, 3], [30, 20, 10]) == pytest.approx(-1)
-    assert spearman([1, 2, 3, 4], [1, 2, 4, 3]) == pytest.approx(0.8)  # 1 - 6 * 2 / (4 * 15)
-    assert (
-        spearman([1, 2], [1, 2]) is None
-        and spearman([1, 1, 1], [1, 2, 3]) is None
-        and spearman([1, 2, 3], [1, 1, 1]) is None
-    )
-
-
 def test_agreement_compares_what_both_have():
     manifest, result = pair()
     found = agreement(manifest, result, predict)
@@ -146,17 +136,59 @@ def test_agreement_compares_what_both_have():
     assert agreement(manifest, result).comparisons == ()
 
 
+def timed(*times, spread=1.0):
+    """Agreement over orders with these times: the launch order, the same rewritten, then candidates."""
+    manifest, result = pair()
+    moved = [0, 0, 5, 5]
+    for one, n in zip(manifest["candidates"], moved, strict=True):
+        one["moved"] = n
+    for entry, time_us in zip(result["candidates"].values(), times, strict=True):
+        cold = entry["time_us"]["cold"]
+        cold |= {"median": time_us, "lower_quartile": time_us - spread, "upper_quartile": time_us + spread}
+    return agreement(manifest, result, lambda _: None), result
+
+
+def predicted(found, *times):
+    """The same with such predictions."""
+    return dataclasses.replace(
+        found, predicted={key: {"time_us": time} for key, time in zip(found.predicted, times, strict=True)}
+    )
+
+
 @pytest.mark.parametrize(
-    ("predicted", "measured", "words"),
+    ("measured", "guessed", "spread", "words"),
     [
-        ((1.0, 2.0), (5.0, 5.0), "all orders equal: nothing to rank"),
-        ((1.0, 1.0), (5.0, 6.0), "all orders equal in the prediction: nothing to rank"),
-        ((1.0, 1.0), (5.0, 5.0), "all orders equal: nothing to rank"),
-        ((1.0, 2.0), (6.0, 5.0), ""),
+        ((100, 110, 88, 120), (100, 100, 80, 130), 1.0, ("0.800 of the time", "0.800: came true", "loses 0.0 %")),
+        (
+            (100, 100, 120, 90),
+            (100, 100, 80, 130),
+            1.0,
+            ("1.200 of", "did not come true", "loses 33.3 % of the fastest"),
+        ),
+        ((100, 100, 99, 120), (100, 100, 80, 130), 3.0, ("cannot be told apart", "not told apart from that")),
+        ((100, 100, 120, 90), (100, 100, 105, 130), 1.0, ("predicted 1.050: came true",)),
     ],
 )
-def test_equal_orders_have_no_winner(predicted, measured, words):
-    assert Comparison(FIGURES[0], ("a", "b"), predicted, measured, None, True).nothing_to_rank == words
+def test_the_outcome_of_the_choice(measured, guessed, spread, words):
+    """Beside the launch order as rewritten code, not as it was: what another text costs is not an order's doing."""
+    said = " / ".join(outcome(predicted(timed(*measured, spread=spread)[0], *guessed)))
+    for each in words:
+        assert each in said
+
+
+def test_pairs_within_their_spread_are_no_evidence():
+    spread = ((1.0, 3.0), (2.0, 4.0), (9.0, 11.0))
+    found = Comparison(FIGURES[-1], ("a", "b", "c"), (2.0, 1.0, 3.0), (2.0, 3.0, 10.0), True, spread)
+    assert found.pairs == (2, 2) and "2 of 2 pairs beyond the spread" in found.sentence(3)
+    level = Comparison(FIGURES[-1], ("a", "b"), (2.0, 1.0), (2.0, 3.0), True, spread[:2])
+    assert "no two beyond the spread" in level.sentence(2)
+
+
+def test_a_clock_that_moves_is_a_doubt():
+    found, result = timed(100, 100, 90, 90)
+    assert not [one for one in found.doubts if "clock" in one]
+    result["timing"]["board"] = {"clock_mhz": {"lowest": 1400.0, "highest": 1980.0}}
+    assert any("1400 to 1980 MHz" in one for one in found.doubts)
 
 
 def test_rows_are_fidelity_rows(tmp_path):
@@ -188,7 +220,7 @@ def test_bytes_of_a_copy_on_a_mi300x():
     values = {"TCC_HIT_sum": 8391568, "TCC_MISS_sum": 16777296, "TCC_EA0_RDREQ_sum": 8388760, "TCC_BUBBLE_sum": 8388608}
     values |= {"TCC_EA0_RDREQ_32B_sum": 0, "TCC_EA0_WRREQ_sum": 16777216, "TCC_EA0_WRREQ_64B_sum": 16777216}
     entry = {"name": "copy", "counters": {name: {"value": value} for name, value in values.items()}}
-    found = measurement_of("original", entry, "replayed", "amd")
+    found = measurement_of("original", entry, "replayed", "gfx942")
     assert found.l2_hit_rate == pytest.approx(0.3334, abs=1e-4)
     assert found.write_bytes == 2**30 and found.read_bytes == 2**30 + 152 * 64
     assert found.right == "unchecked"

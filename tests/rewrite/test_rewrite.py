@@ -391,3 +391,11 @@ def test_a_square_does_not_pass_columns_off_as_rows():
         ("num_pid_m", "num_pid_n"), Definitions(ast.parse(text).body[0]), launch, Grid((64,), (8, 8)), others, "total"
     )
     assert found == {"num_pid_m": "total // tl.cdiv(N, B)", "num_pid_n": "tl.cdiv(N, B)"}
+
+
+def test_columns_may_be_a_parameter_that_the_id_is_divided_by():
+    text = "def k(c, N, NB, B: tl.constexpr):\n    z = tl.program_id(0) % NB\n    t = tl.program_id(0) // NB\n"
+    launch = SimpleNamespace(arguments={"N": 64, "NB": 12}, constexprs={"B": 16}, function="k", path="k.py")
+    definitions = Definitions(ast.parse(text).body[0])
+    found = tile_counts(("num_pid_m", "num_pid_n"), definitions, launch, Grid((192,), (16, 12)), [], "total")
+    assert found == {"num_pid_m": "total // NB", "num_pid_n": "NB"}

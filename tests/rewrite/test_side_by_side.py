@@ -91,6 +91,22 @@ def test_sizes_are_halved_where_no_known_grid_keeps_whole_chunks_and_constants_k
     assert all(one.problem["K"] % 64 == 0 and one.problem["K"] < 1024 for one in found)
 
 
+def test_a_block_is_of_the_size_that_it_is_named_for():
+    """As of a depthwise convolution without a mask on C: 16 images are not in blocks of BLOCK_W = 16."""
+
+    def at(sizes):
+        constants = {"TAPS": 5, "BLOCK_H": 4, "BW": 16, "BLOCK_C": 64}
+        grid = (-(-sizes["H"] // 4) * -(-sizes["W"] // 16), -(-sizes["C"] // 64), sizes["N"])
+        launch = replace(workloads.add_2d().launch, constexprs=constants, grid=grid)
+        return Workload(name="dwconv", problem=sizes, grid=Grid(grid), launch=launch, others=others, at=at)
+
+    others: list = []
+    others = [(Grid((14, 1, 3)), {"N": 3, "H": 25, "W": 25, "C": 51})]
+    found = [one for _, one in small_workloads(at({"N": 16, "H": 128, "W": 128, "C": 256}), 1)]
+    whole = [one for one in found if one.problem["C"] % 64 == one.problem["W"] % 16 == one.problem["H"] % 4 == 0]
+    assert whole and all(one.grid.num_pids <= 48 for one in whole)
+
+
 @pytest.mark.parametrize(
     ("name", "spec", "at"),
     [

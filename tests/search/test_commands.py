@@ -165,7 +165,7 @@ def test_best_is_the_best_by_what_was_asked(typed, tmp_path):
     found = document(typed(*words, "--gpu", "mi300x", "-o", "run", "--json"))
     with History(tmp_path / "run") as history:
         scored = [a for a in history if a.score]
-        ranking = ranking_of(history.about)
+        ranking = ranking_of(history.about, tmp_path / "run")
     best = Run(tmp_path / "run", tuple(scored), ranking).best
     assert best.score.hbm_bytes == min(a.score.hbm_bytes for a in scored)
     assert best.source == found["front"][0]["source"] == (tmp_path / "run" / "best.txt").read_text()

@@ -4,11 +4,13 @@ import dataclasses
 
 import pytest
 
-from swizzle_agent import reward
+from swizzle_agent import reward, rewards
 from swizzle_benchmarks.suite.spmv import spmv
-from swizzle_sim.language import family
+from swizzle_sim.language import Swizzle, family
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.judge import Judge
+from swizzle_sim.workload.kernels import kernel
+from xcd_model import gpu
 
 CASES = {
     "pid = (": ("parse", "parse-syntax"),
@@ -78,6 +80,36 @@ def test_reward_of_what_holds_here_alone_is_less(small, mi300x):
 def test_reward_counts_what_can_be_gained_in_the_requests_that_l1s_leave(mi300x):
     """Most reads of x end in an L1: the bound of all requests is far above any order's rate, and nobody's to gain."""
     assert reward(spmv(M=512, N=512), family("contiguous"), mi300x) > 0.8
+
+
+def test_rewards_of_many_are_those_of_each(small, mi300x):
+    texts = ["pid = (", "group_m(size=4)", family("group_m(size=4)"), "done", "identity"]
+    assert rewards(small, texts, mi300x, replay="lockstep") == [
+        reward(small, text, mi300x, replay="lockstep") for text in texts
+    ]
+
+
+def test_a_right_done_is_paid_and_a_wrong_one_is_not(small, mi300x):
+    """Of a copy no order gains: whatever keeps its hits is as right as saying so."""
+    copy = kernel("fused_elementwise", n_elements=1 << 20)
+    assert rewards(copy, ["done", "pid = num_pids - 1 - pid"], mi300x) == [1.0, 1.0]
+    assert reward(small, "Done", mi300x, replay="lockstep") == 0.2
+
+
+def test_where_work_is_uneven_the_makespan_is_half_of_the_reward(mi300x):
+    causal = kernel("attention", H=32, S=2048, CAUSAL=1)
+    hits, both = rewards(causal, ["contiguous", "contiguous+longest_first(size=2)"], mi300x)
+    assert 0.2 < hits < both, "the same hits, and the longest first"
+
+
+def test_where_times_rank_they_are_what_is_paid():
+    work = kernel("gemm", M=4096, N=4096, K=128, BLOCK_M=64, BLOCK_N=64)
+    scorer = Scorer(work, gpu("h200"))
+    texts = ["pid = num_pids - 1 - pid", "group_m(size=8)", "pid = (pid % 64) * 64 + pid // 64"]
+    times = [scorer.score(Swizzle.read(text)).time_us for text in texts]
+    paid = rewards(work, texts, gpu("h200"))
+    for time, one in zip(times, paid, strict=True):
+        assert (one > 0.2) == (time < scorer.baseline.time_us)
 
 
 def test_the_public_api_is_what_it_says():

@@ -10,6 +10,7 @@ from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.what_if import hypothetical, read_changes, what_if
 from swizzle_sim.workload.kernels import kernel
 from tests.search.naive_sharing import depth_of
+from xcd_model import xcd_of
 from xcd_model.analysis.stack_distance import capacity_curve
 from xcd_model.errors import ReplayError, SpecError, UnknownName
 
@@ -19,6 +20,15 @@ def test_changes_are_made_together(mi300x):
     assert (made.l2.size_bytes, made.l2.ways, made.xcds, made.cus) == (8 * 2**20, 32, 16, 16 * 38)
     assert made.mall == mi300x.mall and "l2.size_bytes" not in made.facts and "l2.line_bytes" in made.facts
     assert what_if(mi300x, {}) is mi300x
+
+
+def test_dispatch_is_a_number_of_the_gpu(mi300x):
+    chunked = what_if(mi300x, {"dispatch": "chunked"})
+    dealt = [xcd_of(608, one).tolist() for one in (chunked, what_if(chunked, {"dispatch_chunk": 2}))]
+    assert [xcd[:3] + xcd[38:40] for xcd in dealt] == [[0, 0, 0, 1, 1], [0, 0, 1, 3, 3]]
+    assert xcd_of(608, what_if(mi300x, {"dispatch": "one_after_another"})).tolist() == sorted(76 * list(range(8)))
+    with pytest.raises(SpecError, match="dispatch = 'tree' is not known; accepted: round_robin, chunked"):
+        what_if(mi300x, {"dispatch": "tree"})
 
 
 def test_words(mi300x):

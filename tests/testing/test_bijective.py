@@ -50,10 +50,10 @@ def failure(candidate, *args, **kwargs):
 )
 def test_the_naive_remap_fails_at_the_smallest_grid(candidate):
     outcome, message = failure(candidate)
-    # two workgroups on three XCDs: each XCD's share is 0, so both compute tile 0; one workgroup is right everywhere
-    assert (outcome.point.grid, outcome.point.num_xcds) == (Grid((2,)), 3)
+    # two workgroups on eight XCDs: each XCD's share is 0, so both compute tile 0; one workgroup is right everywhere
+    assert (outcome.point.grid, outcome.point.num_xcds) == (Grid((2,)), 8)
     assert outcome.counterexample.pids == (1, 0)
-    for words in ("pid 1 and pid 0 both compute tile 0", "tile 1 is computed by nobody", "grid 2, 3 XCDs"):
+    for words in ("pid 1 and pid 0 both compute tile 0", "tile 1 is computed by nobody", "grid 2, 8 XCDs"):
         assert words in message
     assert "num_pids % num_xcds == 0" in message
     assert_bijective(candidate, where="num_pids % num_xcds == 0")
@@ -84,9 +84,10 @@ def test_families_pass_where_they_say():
         else:
             kind = {0: "line", 2: "tiles", 3: "box"}[one.axes]
             assert kind != "box"
-            outcome, _ = failure(name)
-            assert not holds(name, outcome.point.grid, outcome.point.num_xcds)
-            assert_bijective(name, where=lambda grid, num_xcds, name=name: holds(name, grid, num_xcds))
+            spec = {"wgm": "wgm(size=-3, xcc=8, group=12)"}.get(name, name)
+            outcome, _ = failure(spec)
+            assert not holds(spec, outcome.point.grid, outcome.point.num_xcds)
+            assert_bijective(spec, where=lambda grid, num_xcds, spec=spec: holds(spec, grid, num_xcds))
 
 
 @pytest.mark.parametrize("remap", PUBLIC, ids=lambda one: one.name)

@@ -67,10 +67,12 @@ def test_several_files_and_what_is_said(folder):
     assert done.exit_code == 1
     lines = done.stdout.splitlines()
     assert lines[0].startswith("even.swizzle:1: ok: even.swizzle: a bijection, proved: where num_pids % num_xcds == 0")
-    assert lines[1].startswith("naive.txt:1: FAILED: naive.txt is not a bijection: pid 1 and pid 0 both compute tile 0")
-    assert "grid 2, 3 XCDs" in lines[1]
-    skipped = [line for line in lines if ": skipped: " in line]
-    assert skipped[0].startswith(f"{FILE}:110: skipped: remap_triton.py::leaves_early: n has no value")
+    assert lines[1].startswith(
+        "naive.txt:1: FAILED SW101: naive.txt: proved where num_pids % num_xcds == 0; NOT a bijec"
+    )
+    assert "grid 2, 8 XCDs: pid 1 and pid 0 both compute tile 0" in lines[1]
+    skipped = [line for line in lines if ": skipped SW201: " in line]
+    assert skipped[0].startswith(f"{FILE}:110: skipped SW201: remap_triton.py::leaves_early: n has no value")
     assert skipped[0].endswith("; add: # swizzle: n=...")
     assert lines[-1] == "10 found: 6 ok, 3 FAILED, 1 skipped"
     assert "swizzle-sim:" not in done.stderr
@@ -96,13 +98,99 @@ def test_at_one_grid_as_before(folder):
     assert check("naive.txt", "even.swizzle", "--kernel", "gemm", "M=2048", "N=1024").exit_code == 0
 
 
-def test_only_what_is_marked(folder):
-    (folder / "broken.py").write_text("def (")
-    assert "3 found: 2 ok, 1 FAILED" in check("--marked", "mine.py", "broken.py").stdout
-    assert "nothing to check" in check("--marked", "broken.py").stderr
-    done = check("--marked", FILE)
-    assert "skipped" not in done.stdout
-    assert "4 found" in done.stdout
+def test_a_baseline_passes_what_is_known_and_says_what_is_gone(folder):
+    (folder / "odd.py").write_text(SKIPPED)
+    assert check(".", "--write-baseline", "known.txt").exit_code == 0
+    kept = (folder / "known.txt").read_text()
+    assert kept.splitlines()[1:] == ["SW101 mine.py::lost", "SW101 naive.txt::naive.txt", "SW201 odd.py::softmax"]
+    done = check(".", "--baseline", "known.txt")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1] == "6 found: 3 ok, 3 in the baseline"
+    (folder / "mine.py").write_text(PYTHON.replace("def lost(pid)", "def missing(pid)"))
+    done = check(".", "--baseline", "known.txt", "--json")
+    assert done.exit_code == 1
+    assert json.loads(done.stdout)["counts"] == {"passed": 3, "failed": 1, "error": 0, "skipped": 0, "known": 2}
+    assert done.stderr == "swizzle-sim: known.txt: SW101 mine.py::lost is found no more: remove the line\n"
+    assert check("even.swizzle", "--baseline", "known.txt").stderr == "", "of what was not checked nothing is known"
+    (folder / "none.py").write_text("x = 1\n")
+    assert check("none.py", "--baseline", "known.txt").exit_code == 0, "a commit may touch no remap"
+    assert check("none.py").exit_code == 2
+    counted = check(".", "--statistics").stdout
+    assert counted.splitlines()[0].split()[:2] == ["2", "SW101"]
+    (folder / "known.txt").write_text("naive is fine\n")
+    assert "no entry" in str(check(".", "--baseline", "known.txt").exception)
+    assert "--write-baseline" in str(check(".", "--baseline", "missing").exception)
+    (folder / "zero").symlink_to("/dev/zero")
+    assert "over 16 MiB" in str(check(".", "--baseline", "zero").exception)
+
+
+KERNEL = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def chunked(pid, num_pids, NUM_XCDS: tl.constexpr = 8, CHUNK: tl.constexpr = 64):
+    local = pid // NUM_XCDS
+    return local // CHUNK * NUM_XCDS * CHUNK + pid % NUM_XCDS * CHUNK + local % CHUNK
+
+@triton.jit
+def gemm(c, M, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    rows, cols = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)
+    pid = chunked(tl.program_id(0), rows * cols)
+    pid_m, pid_n = pid // cols, pid % cols
+    tl.store(c + pid_m * N + pid_n, 1)
+"""
+
+
+def test_a_failure_is_shown_at_its_own_defaults_and_names_its_cause(folder):
+    (folder / "kernel.py").write_text(KERNEL)
+    lines = check("kernel.py").stdout.splitlines()
+    assert lines[0].startswith(
+        "kernel.py:6: FAILED SW101: kernel.py::chunked: proved where num_pids % 512 == 0 (CHUNK=64, 8 XCDs); NOT a "
+        "bijection at grid 2, 8 XCDs, CHUNK=64: pid 1 computes pid = 64, outside 0..1"
+    )
+    assert lines[1] == "  also at grid 2, 2 XCDs, CHUNK=4: pid 1 computes pid = 4, outside 0..1"
+    assert "gemm: proved where num_pids % 512 == 0; NOT a bijection through chunked, line 6, at grid 2" in lines[3]
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("log = 3 if num_pid_y >= 6 else 0\ntile = 1 << log\npid = y * num_pid_x + x\npx = pid % (num_pid_x * tile)\n"
+         "py = pid // (num_pid_x * tile)\nx = px >> log\ny = (py << log) + (px & (tile - 1))", "num_pid_y % 8 == 0"),
+        ("pid_m = pid_m ^ (pid_n & (num_pid_m - 1))", "num_pid_m & (num_pid_m - 1) == 0"),
+        (NAIVE, "num_pids % num_xcds == 0"),
+        ("pid = pid % 8 * 8 + pid // 8", "num_pids == 64"),
+        ("pid = pid if pid <= 64 else 0", "num_pids <= 65"),
+    ],
+    ids=["literal", "power", "xcds", "count", "bound"],
+)  # fmt: skip
+def test_advice_is_a_condition_that_check_accepts(folder, text, advice):
+    (folder / "one.swizzle").write_text(text)
+    assert f"where {advice}" in check("one.swizzle").stdout
+    assert check("one.swizzle", "--where", advice).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "said"),
+    [
+        ("contiguous", 0, "a bijection at grid 1073741824"),
+        ("pid = pid ^ 5", 0, "no counter-example in a sample"),
+        ("pid = pid % 134217728", 1, "pid 134217728 and pid 0 both compute tile 0"),
+        ("pid = pid * 8 // 8", 1, "a value leaves the signed 32-bit range"),
+        ("pid = pid + 1", 1, "pid 1073741823 computes pid = 1073741824"),
+    ],
+    ids=str,
+)
+def test_a_launch_too_large_to_try_is_proved_or_sampled(text, status, said):
+    done = check(text, "--grid", 2**30)
+    assert (done.exit_code, said in done.stdout) == (status, True), done.stdout
+    assert "where num_pids <=" not in done.stdout, "that smaller launches are right bounds nothing"
+
+
+def test_a_launch_too_large_is_refused_where_all_of_it_is_needed(folder):
+    assert "at most 4194304" in check("mine.py::back", "--call", "--grid", 2**28).stderr
+    assert "at most 4194304" in str(check("contiguous", "--grid", 2**28, "--cluster", 2).exception)
 
 
 @pytest.mark.parametrize(
@@ -174,7 +262,7 @@ def test_what_was_not_checked_is_no_pass(tmp_path, monkeypatch, files, status, a
         missing = "above the function, '# swizzle: off'" if SKIPPED in files.values() else "'# swizzle-check' above"
         assert missing in done.stderr
     if files.get("b.py") == SKIPPED:
-        assert "src/b.py:4: skipped: b.py::softmax" in done.stdout
+        assert "src/b.py:4: skipped SW201: b.py::softmax" in done.stdout
 
 
 def test_a_folder_that_is_missing_or_cannot_be_listed(folder, monkeypatch):
@@ -210,7 +298,7 @@ def test_a_file_that_prints_does_not_spoil_the_document(folder):
     (folder / "loud.py").write_text("print('hello')\n# swizzle-check\ndef f(pid):\n    print(pid)\n    return pid\n")
     done = check("loud.py", "--json", "--call")
     assert done.exit_code == 0
-    assert json.loads(done.stdout)["counts"] == {"passed": 1, "failed": 0, "error": 0, "skipped": 0}
+    assert json.loads(done.stdout)["counts"] == {"passed": 1, "failed": 0, "error": 0, "skipped": 0, "known": 0}
 
 
 def test_many_files_side_by_side_are_in_order(tmp_path, monkeypatch):
@@ -220,9 +308,8 @@ def test_many_files_side_by_side_are_in_order(tmp_path, monkeypatch):
     done = check(tmp_path, "--jobs", "2")  # by full path: processes of an earlier test may be in another folder
     assert done.exit_code == 1
     assert done.stdout == check(tmp_path, "--jobs", "1").stdout
-    assert [
-        line[len(f"{tmp_path}/") :][:5] for line in done.stdout.splitlines() if " ok: " in line or " FAILED: " in line
-    ] == [f"{k:02}.py" for k in range(30)]
+    lines = [line for line in done.stdout.splitlines() if " ok: " in line or " FAILED SW101: " in line]
+    assert [line[len(f"{tmp_path}/") :][:5] for line in lines] == [f"{k:02}.py" for k in range(30)]
 
 
 def test_a_function_is_called_on_request_in_a_process_of_its_own(tmp_path, monkeypatch):
@@ -236,7 +323,7 @@ def test_a_function_is_called_on_request_in_a_process_of_its_own(tmp_path, monke
     assert check("--call", "table.py").exit_code == 0
     for name, said in (
         ("dies.py", "ended, with status 0"), ("later.py", "ended"), ("raises.py", "ZeroDivisionError"),
-        ("forges.py", "is not a bijection"),
+        ("forges.py", "NOT a bijection"),
     ):  # fmt: skip
         done = check("--call", name)
         assert (done.exit_code, said in done.stdout) == (1, True), done.stdout

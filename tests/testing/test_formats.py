@@ -9,6 +9,7 @@ from pydantic_sarif.model import StaticAnalysisResultsFormatSarifVersion210JsonS
 from typer.testing import CliRunner
 
 from swizzle_sim.cli.app import app
+from swizzle_sim.testing.codes import RULES
 from swizzle_sim.testing.formats import github_annotations, junit, sarif
 from swizzle_sim.testing.run import CheckResult
 from tests.capture.same_trace import needs_triton
@@ -66,7 +67,7 @@ def test_junit_is_well_formed(folder):
         assert float(case.get("time")) >= 0
         assert len(case) <= 1
     assert float(suite.get("time")) == pytest.approx(sum(float(case.get("time")) for case in cases), abs=0.01)
-    assert suite.find("testcase/failure").get("type") == "collision"
+    assert suite.find("testcase/failure").get("type") == "SW101"
 
 
 def test_junit_holds_any_text():
@@ -85,7 +86,7 @@ def test_sarif_is_of_the_standard(folder):
     Sarif.model_validate_json(text)
     (run,) = json.loads(text)["runs"]
     alerts = run["results"]
-    assert [one["ruleId"] for one in alerts] == ["not-a-bijection", "not-checked", "not-a-bijection", "not-readable"]
+    assert [one["ruleId"] for one in alerts] == ["SW101", "SW201", "SW101", "SW301"]
     assert [one["level"] for one in alerts] == ["error", "note", "error", "error"]
     rules = run["tool"]["driver"]["rules"]
     assert all(rules[one["ruleIndex"]]["id"] == one["ruleId"] for one in alerts)
@@ -129,10 +130,10 @@ def test_annotations_stand_at_the_line_where_github_runs_it(folder, monkeypatch)
     assert "::" not in check("naive.txt").stdout.replace("naive.txt::", "")
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     lines = [line for line in check("src").stdout.splitlines() if line.startswith("::")]
-    assert lines[0].startswith("::notice file=src/kernels.py,line=5,title=kernels.py%3A%3Asoftmax::")
+    assert lines[0].startswith("::notice file=src/kernels.py,line=5,title=SW201 kernels.py%3A%3Asoftmax::")
     assert lines[0].endswith("%0A  add: # swizzle: strange=...")
-    assert lines[1].startswith("::error file=src/kernels.py,line=9,title=kernels.py%3A%3Alost::kernels.py::lost is not")
-    assert "%0A  refuted by the smallest" in lines[1]
+    assert lines[1].startswith("::error file=src/kernels.py,line=9,title=SW101 kernels.py%3A%3Alost::")
+    assert "kernels.py::lost: NOT a bijection at grid 2, 8 XCDs: pid 1 and pid 0 both compute tile 0" in lines[1]
     done = check("src", "--json")
     json.loads(done.stdout)
     assert [line for line in done.stderr.splitlines() if line.startswith("::")] == lines
@@ -154,6 +155,33 @@ def test_a_file_name_is_no_command_and_no_line_of_its_own(folder, monkeypatch):
     assert "file=odd/a%0A%3A%3Astop-commands%3A%3Ax%0A\\u{1b}[2J%2Cline=9%3A%25.swizzle,line=1," in commands[0]
     assert ElementTree.parse("out.xml").getroot().get("tests") == "2"
     Sarif.model_validate_json((folder / "out.sarif").read_bytes())
+
+
+def test_what_a_baseline_has_is_suppressed():
+    known = [CheckResult("a.py", "a", "failed", "m", is_known=True)]
+    assert json.loads(sarif(known))["runs"][0]["results"][0]["suppressions"][0]["kind"] == "external"
+    case = ElementTree.fromstring(junit(known)).find("testsuite")
+    assert (case.get("failures"), case.get("skipped")) == ("0", "1")
+    assert github_annotations(known) == []
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "message", "rule"),
+    [
+        ("failed", "collision", "", "SW101"), ("failed", "overflow", "", "SW102"), ("failed", "died", "", "SW106"),
+        ("skipped", "option", "f: n has no value: give one", "SW201"),
+        ("skipped", "node", "f.py:3:1: neither pid: say which names hold the tile, as answer=", "SW202"),
+        ("skipped", "node", "f.py:3:1: 'pid' is assigned after the first memory access in line 2", "SW205"),
+        ("skipped", "loop", "f.py:3:1: the loop goes on by 2", "SW206"),
+        ("skipped", "node", "returns.py:3:1: the tile depends on 'a', which is not read\n    return a", "SW210"),
+        ("skipped", "node", "f.py:3:1: g returns from inside this statement", "SW208"),
+        ("skipped", "call", "f.py:3:1: this call does not fit", "SW299"),
+        ("error", "file", "f.py: cannot be read", "SW301"), ("error", "node", "", "SW399"),
+    ],
+)  # fmt: skip
+def test_each_finding_has_a_code_that_lines_of_its_file_do_not_change(status, code, message, rule):
+    assert CheckResult("f.py", "f", status, message, code=code).rule == rule
+    assert [one.code for one in RULES] == sorted({one.code for one in RULES})
 
 
 def test_annotations_of_nothing():

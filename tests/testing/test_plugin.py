@@ -68,9 +68,9 @@ def test_files_and_marked_functions_are_items(project):
         [
             "swizzle-check: kernels",
             "*swizzle lost*",
-            "lost is not a bijection: pid 1 and pid 0 both compute tile 0*",
-            "*naive.txt is not a bijection*grid 2, 3 XCDs*",
-            "*remap_naive is not a bijection*",
+            "lost: NOT a bijection at grid 2, 8 XCDs: pid 1 and pid 0 both compute tile 0*",
+            "*naive.txt: proved where num_pids % num_xcds == 0; NOT a bijection at grid 2, 8 XCDs*",
+            "*remap_naive: proved where num_pids % num_xcds == 0; NOT a bijection*",
             "*leaves_early: n has no value*",
         ]
     )

@@ -16,15 +16,23 @@ from xcd_model.cache.packed import machine_of
 from xcd_model.dispatch import _next_instruction, slots_in_step, slots_of
 from xcd_model.errors import ReplayError
 from xcd_model.replay.plan import check_order
+from xcd_model.spec.gpu import DISPATCHES
 from xcd_model.trace.claims import Claims
 
 
-@given(n=st.integers(0, 60), xcds=st.integers(1, 9), offset=st.integers(0, 8))
-def test_round_robin(n, xcds, offset):
-    xcd = xcd_of(n, small_gpu(xcds=xcds, offset=offset % xcds))
-    for x, mine in enumerate(naive.queues(n, xcds, offset % xcds)):
+@given(
+    n=st.integers(0, 60),
+    xcds=st.integers(1, 9),
+    offset=st.integers(0, 8),
+    dispatch=st.sampled_from(DISPATCHES),
+    chunk=st.none() | st.integers(1, 9),
+)
+def test_an_xcd_gets_its_runs_of_ids(n, xcds, offset, dispatch, chunk):
+    machine = small_gpu(xcds=xcds, offset=offset % xcds, dispatch=dispatch, chunk=chunk)
+    xcd = xcd_of(n, machine)
+    for x, mine in enumerate(naive.queues(n, machine)):
         assert np.flatnonzero(xcd == x).tolist() == mine
-    assert np.ptp(np.bincount(xcd, minlength=xcds)) <= 1
+    assert dispatch != "round_robin" or np.ptp(np.bincount(xcd, minlength=xcds)) <= 1
 
 
 def resources(**change):
@@ -132,6 +140,7 @@ class Launch(NamedTuple):
     steals: bool = False
     cus: int = 1
     cluster: int = 1
+    run: int = 1
 
 
 @njit(cache=True)
@@ -153,6 +162,7 @@ def next_instruction(start, machine, order, slots, xcd, slot):
         steals=st.booleans(),
         cus=st.just(1),
         cluster=st.just(1),
+        run=st.integers(1, 5),
     ),
     seed=st.integers(0, 2**16),
 )
@@ -165,7 +175,8 @@ def test_a_slot_issues_what_the_queues_hold(lengths, machine, seed):
     shared = list(range(machine.local, n))
     order = draw.permutation(n)
     start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    queues = naive.queues(machine.programs or n, machine.xcds, machine.offset)
+    like = small_gpu(xcds=machine.xcds, offset=machine.offset, dispatch="chunked", chunk=machine.run)
+    queues = naive.queues(machine.programs or n, like)
     slots, last, left, program = slots_of(machine), {}, {}, {}
     assert slots.running.shape == (machine.xcds, machine.slots, 2) and not slots.running.any()
     assert (slots.pid == -1).all() and (slots.program == -1).all() and slots.counters.size == machine.pools + 1

@@ -173,7 +173,7 @@ def test_power_never_makes_a_time_shorter_than_its_energy_or_its_memory(total, s
 
 
 def test_no_limit_stated_no_limit():
-    assert limited(5.0, 4.0, flops=1e9, machine=MI300X) == Time(5.0, {"compute": 4.0, "l2": 1.0})
+    assert limited(5.0, 4.0, flops=1e9, machine=gpu("mi300a")) == Time(5.0, {"compute": 4.0, "l2": 1.0})
     assert "power" not in limited(5.0, 4.0, flops=1e9, dtype="fp64").by_resource_us
 
 

@@ -244,3 +244,30 @@ def test_unknown_names_offer_the_nearest():
 def test_any_text_parses_or_is_refused(text):
     with contextlib.suppress(LanguageError, UnknownName):
         parse_form(family(text))
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "shape"),
+    [
+        ("wgm", "group_m(size=8)", (37, 29)),
+        ("wgm(size=0)", "row", (5, 9)),
+        ("wgm(size=-1)", "row", (5, 9)),
+        ("wgm(size=4, xcc=8, group=0)", "contiguous+group_m(size=4)", (24, 31)),
+        ("wgm(size=4, xcc=8, group=-1)", "chunked(chunk=38)+group_m(size=4)", (38, 32)),
+        ("wgm(size=6, xcc=8, group=32)", "chunked(chunk=4)+group_m(size=6)", (32, 20)),
+        ("xcd_swizzle(group=0)", "column", (7, 12)),
+    ],
+)
+def test_names_of_amds_libraries_are_these_orders(theirs, ours, shape):
+    grid = Grid((shape[0] * shape[1],), shape)
+    np.testing.assert_array_equal(permutation(theirs, grid, 8), permutation(ours, grid, 8))
+
+
+def test_a_negative_wgm_is_no_mirror_and_xcd_swizzle_counts_ids_along_n():
+    """By hand: columns in pairs, whose four ids in launch order get the tiles of the pair row by row."""
+    grid = Grid((6,), (2, 3))
+    assert permutation("wgm(size=-2)", grid, 8).tolist() == [0, 3, 2, 1, 4, 5]
+    shape = (12, 10)
+    shared = permutation("xcd_swizzle(group=4)", Grid((120,), shape), 8).reshape(-1, 12)[0]  # ids 0 to 11: tiles (m, 0)
+    assert shared.tolist() == [tile for tile in as_ids(naive_families.xcd_swizzle(*shape, 4), Grid((120,), shape))[:12]]
+    assert not np.array_equal(shared, permutation("contiguous+group_m(size=4)", Grid((120,), shape), 8)[:12])

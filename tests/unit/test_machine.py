@@ -5,23 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swizzle_sim.language import Grid, in_step, parse_form, vm
+from swizzle_sim.language import Grid, parse_form, vm
 from swizzle_sim.language.lower import compile_form
 from swizzle_sim.language.verdict import Budget
 from swizzle_sim.language.vm import run
 from tests.naive_int32 import NaiveFault, evaluate
 from tests.strategies import forms
 from xcd_model.errors import LanguageError, SizeError
-
-
-@pytest.fixture(autouse=True, scope="module", params=["in step", "one by one"])
-def machine(request):
-    """Each test twice: in blocks, and with every block given up."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(in_step, "BEFORE_COMPILING", in_step.Allowance(10**15))
-        if request.param == "one by one":
-            patch.setattr(vm, "tiles_of", lambda *_: None)
-        yield
 
 
 def run_text(text, grid, num_xcds=8, sizes=None, **limits):
@@ -55,7 +45,7 @@ def test_agrees_with_the_naive_evaluator(form, num_pids, num_xcds, size):
 
 @settings(max_examples=40, deadline=None)
 @given(form=forms(), num_pids=st.integers(16, 550))
-def test_agrees_where_workgroups_run_in_step(form, num_pids):
+def test_agrees_on_many_workgroups(form, num_pids):
     check_each(form, num_pids, 8, 700)
 
 
@@ -90,9 +80,18 @@ def test_agrees_where_workgroups_run_in_step(form, num_pids):
         "pid = (pid | 4) & ~1 if not pid == 5 else 0",
     ],
 )
-def test_blocks_of_workgroups(text, monkeypatch):
-    monkeypatch.setattr(vm, "BLOCK", 256)
-    check_each(parse_form(text), 767, 8, 700)  # three blocks but one, and values beyond 32 bits
+def test_the_first_workgroup_that_stops(text):
+    check_each(parse_form(text), 767, 8, 700)  # and values beyond 32 bits
+
+
+def test_a_sample_has_both_ends_and_no_workgroup_twice():
+    for grid in (Grid((2**22 + 1,)), Grid((3, 2**21)), Grid((2**30,), (2**15, 2**15)), Grid((2**31 - 1,))):
+        first = np.array(vm._blocks(grid))
+        assert (first[0], first[-1]) == (0, grid.num_pids - vm._BLOCK)
+        assert (np.diff(first) >= vm._BLOCK).all()
+        assert first.size * vm._BLOCK < 2**20
+    part = run(compile_form(parse_form("pid = pid + 7")), Grid((2**30,)), 8, pids=range(2**29, 2**29 + 5))
+    assert part.ids.tolist() == list(range(2**29 + 7, 2**29 + 12))
 
 
 @pytest.mark.parametrize(

@@ -5,24 +5,26 @@ import math
 import shlex
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from swizzle_benchmarks.suite.flash_attention import attention
 from swizzle_benchmarks.suite.gemm import gemm
 from swizzle_sim.pricing.scores import Balance, Score
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.search.advice import advise, advise_run, limit_of
+from swizzle_sim.search.advice import advise_run, limit_of
+from swizzle_sim.search.bench import lockstep_like, score_on
 from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.ranking import (
+    LESS_MOVED,
     OBJECTIVES,
-    READS_LESS,
+    UNEVEN,
     Evidence,
     Ranking,
     chosen_objectives,
     default_objectives,
     evidence_of,
     ranking_of,
-    reads_break_ties,
     times_note,
 )
 from swizzle_sim.workload.price import CompiledKernel, RemapPrice
@@ -105,12 +107,6 @@ def test_what_the_model_does_not_tell_apart_is_a_tie():
     assert BY_TIME.places(given, with_launch_order=True) == {2: "=1", 1: "=1", 3: "3", 0: "4"}
 
 
-def test_fewer_registers_break_a_tie_before_the_shorter_text():
-    cheap = attempt(1, 50.0, source="a longer text", price=priced(118, 2))
-    costly = attempt(2, 50.0, source="text", price=priced(140, 2))
-    assert numbers(BY_TIME.groups([attempt(0), costly, cheap])) == [[1, 2], [0]]
-
-
 def test_the_launch_order_wins_a_tie_that_it_is_in():
     assert numbers(BY_TIME.groups([attempt(0), attempt(1, 99.95)])) == [[0, 1]]
     assert BY_TIME.order([attempt(0), attempt(1, 99.95)])[0].number == 0
@@ -123,17 +119,17 @@ def test_what_choosing_by_it_loses_says_whether_a_figure_ranks():
     assert not replace(known, pairs=29).ranks and replace(known, launches=0, right=63).ranks
 
 
-def test_a_tenth_less_read_from_hbm_breaks_a_tie_of_times_where_it_was_measured(monkeypatch):
-    monkeypatch.setattr("swizzle_sim.search.ranking.reads_break_ties", lambda gpu: gpu == "h200")
-    less, nearly, more = attempt(1, 100.2, read=850), attempt(2, 99.9, read=930), attempt(3, 99.8, read=1200)
-    given = [attempt(0), less, nearly, more]
-    assert BY_TIME.reads_decide and numbers(BY_TIME.groups(given)) == [[2, 1, 0, 3]]
-    assert "which a tenth less read from HBM breaks" in BY_TIME.sentence() and not BY_TIME.slower(given)
-    elsewhere = Ranking((OBJECTIVES["time"],), gpu="mi300x")
-    assert not elsewhere.reads_decide and numbers(elsewhere.groups(given))[0][0] == 0
-    assert not Ranking(gpu="h200").reads_decide and "which even work breaks" in Ranking(gpu="h200").sentence()
-    faster = attempt(4, 90.0, read=5000)
-    assert numbers(BY_TIME.groups([*given, faster]))[0] == [4], "bytes say nothing beyond the tolerance"
+@pytest.mark.parametrize("ranking", [BY_TIME, Ranking(gpu="mi300x")], ids=["time", "hits"])
+def test_bytes_then_misses_then_time_break_a_tie_and_the_launch_order_goes_first_where_none_does(ranking):
+    def moving(number, written, misses, time_us=100.2):
+        one = attempt(number, time_us)
+        return replace(one, score=replace(one.score, hbm_write_bytes=written, l2_misses=misses))
+
+    given = [moving(0, 1000, 100), moving(1, 1000, 60), moving(2, 600, 100), moving(3, 630, 80), moving(4, 950, 99)]
+    assert [one.number for one in ranking.order(given)] == [3, 2, 1, 0, 4]
+    assert "which fewer HBM bytes break, then fewer L2 misses" in ranking.sentence()
+    best = attempt(5, 90.0, 0.6)
+    assert numbers(ranking.groups([*given, best]))[0] == [5], "bytes say nothing beyond the tolerance"
 
 
 def test_of_orders_that_tie_in_hits_bytes_decide_then_times_whatever_else_was_tried():
@@ -151,12 +147,11 @@ def test_of_orders_that_tie_in_hits_bytes_decide_then_times_whatever_else_was_tr
     assert [one.number for one in by_rate.order([attempt(0, 70.0), short, long, other])][:2] == [2, 1]
     faster = replace(short, score=replace(short.score, hbm_write_bytes=40_600_000, time_us=60.0))
     assert by_rate.order([attempt(0, 70.0), faster, long])[0].number == 1
-    assert "fewer HBM bytes, then a shorter predicted time" in by_rate.sentence()
 
 
-def test_reads_break_ties_where_nine_in_ten_measured_pairs_say_so():
-    known = evidence_of("h200", READS_LESS)
-    assert reads_break_ties("h200") == (known.pairs >= 30 and known.right >= 0.9 * known.pairs)
+def test_ties_with_fewer_reads_were_faster_than_a_coin_says():
+    known = evidence_of("h200", LESS_MOVED)
+    assert known.pairs > 100 and known.right > 0.8 * known.pairs
 
 
 def test_what_other_constants_do_not_tell_from_the_best_ties_with_it(tmp_path):
@@ -177,22 +172,22 @@ def test_lost_occupancy_is_a_condition_of_hits_and_part_of_a_time():
     assert numbers(BY_TIME.groups(given)) == [[1], [2], [0]]
 
 
-def test_even_work_breaks_a_tie_of_hits_before_registers():
+def test_an_order_less_even_than_the_most_even_is_behind_it_whatever_it_hits():
+    """Swizzled head-first attention has all its hits, and a makespan of 1.8 times the ideal; so has a launch order."""
     by_rate = Ranking(gpu="mi300x")
-    uneven = attempt(1, rate=0.8, price=priced(118, 2), balance=ends(135.0))
-    even = attempt(2, rate=0.8, price=priced(120, 2), balance=ends(104.0))
-    nearly = attempt(3, rate=0.8, price=priced(119, 2), balance=ends(114.0))
-    launch = attempt(0, rate=0.5, balance=ends(165.0))
-    assert numbers(by_rate.groups([launch, uneven, even, nearly])) == [[3, 2, 1], [0]]
-
-
-def test_work_that_ends_later_than_in_launch_order_is_behind_it_whatever_it_hits():
-    """Swizzled head-first attention: all its hits, and a makespan of 1.8 times the ideal."""
     launch, folded = attempt(0, rate=0.5, balance=ends(105.0)), attempt(1, rate=0.9, balance=ends(180.0))
-    assert numbers(Ranking(gpu="mi300x").groups([launch, folded])) == [[0], [1]]
+    assert numbers(by_rate.groups([launch, folded])) == [[0], [1]]
+    other_way = attempt(0, rate=0.9, balance=ends(180.0)), attempt(1, rate=0.5, balance=ends(105.0))
+    assert numbers(by_rate.groups(other_way)) == [[1], [0]]
+    near = attempt(2, rate=0.8, balance=ends(105.0 * UNEVEN))
+    assert numbers(by_rate.groups([launch, folded, near])) == [[2], [0], [1]]
     few = attempt(0, rate=0.5, balance=ends(1200.0)), attempt(1, rate=0.9, balance=ends(1500.0))  # 24 on 304 CUs
-    assert numbers(Ranking(gpu="mi300x").groups(few)) == [[1], [0]]
-    assert numbers(BY_TIME.groups([launch, replace(folded, score=replace(folded.score, time_us=50.0))])) == [[1], [0]]
+    assert numbers(by_rate.groups(few)) == [[1], [0]]
+
+
+def test_a_predicted_time_has_its_balance_in_it():
+    launch, uneven = attempt(0, 100.0, balance=ends(105.0)), attempt(1, 50.0, balance=ends(180.0))
+    assert numbers(BY_TIME.groups([launch, uneven])) == [[1], [0]]
 
 
 def test_what_is_predicted_slower_and_ranked_above_the_launch_order_is_named():
@@ -228,62 +223,98 @@ def nvidia():
     return Scorer(gemm(M=4096, N=4096, K=256, BLOCK_M=128, BLOCK_N=128), gpu("h200"))
 
 
+def advise(scorer, ranking, *others, run=""):
+    return advise_run(scorer, ranking, [attempt(0), *others], run)
+
+
 def test_a_time_that_ranks_is_used(nvidia):
-    found = advise(nvidia, BY_TIME, BASE, attempt(1, 80.0, 0.6), tied=["b", "c", "d"], run="runs/x")
+    ties = [replace(attempt(n, 80.1, source="a longer text"), name=name) for n, name in enumerate("bcd", 2)]
+    found = advise(nvidia, BY_TIME, attempt(1, 80.0, 0.6), *ties, run="runs/x")
     assert found.verdict == "use" and found.line.startswith("use a1: predicted 20.0 % faster (100.0 to 80.0 µs)")
-    assert "tied with b, c and 1 more" in found.why and "do not rank" not in found.why
+    assert "tied with b, c and 1 more" in found.why and "does not decide" not in found.why
     assert [shlex.split(one)[1] for one in found.next] == ["score", "rewrite", "bundle"]
     assert "--seeds 5" in found.next[0] and all("runs/x" in one for one in found.next)
 
 
 def test_a_time_that_does_not_rank_is_to_be_measured(amd):
-    found = advise(amd, HITS, BASE, attempt(1, 80.0, 0.6))
+    found = advise(amd, HITS, attempt(1, 80.0, 0.6))
     assert found.verdict == "try" and found.what == "try a1, and measure"
     assert found.why.startswith("L2 hit rate 50.0 to 60.0 %; predicted 20.0 % faster")
-    assert "times do not rank orders here: 23 of 62 measured pairs" in found.why
-    slower = advise(amd, HITS, BASE, attempt(1, 125.0, 0.6))
+    assert "time does not decide here" in found.why
+    slower = advise(amd, HITS, attempt(1, 125.0, 0.6))
     assert slower.verdict == "try" and "predicted 25.0 % slower (100.0 to 125.0 µs)" in slower.why
 
 
-def test_more_hits_alone_are_no_reason_where_times_rank(nvidia):
-    found = advise(nvidia, Ranking(gpu="h200"), BASE, attempt(1, 125.0, 0.6))
+def test_more_hits_alone_are_no_reason_where_times_rank_or_hbm_is_busy_all_the_time(amd, nvidia):
+    found = advise(nvidia, Ranking(gpu="h200"), attempt(1, 125.0, 0.6))
     assert (found.verdict, found.what) == ("slower", "keep the launch order: a1 is better in L2 hit rate alone")
+    busy = attempt(1, 101.0, 0.6)
+    found = advise(amd, HITS, replace(busy, score=replace(busy.score, busy_us={"hbm": 100.0})))
+    assert found.verdict == "slower"
+
+
+def test_even_ends_are_a_reason_by_themselves(amd):
+    launch, even = attempt(0, 100.0, 0.9, balance=ends(180.0)), attempt(1, 100.0, 0.6, balance=ends(105.0))
+    found = advise_run(amd, HITS, [launch, even])
+    assert found.verdict == "try"
+    assert found.why.startswith(
+        "its CUs end at 1.05 times the ideal, in launch order at 1.80; L2 hit rate 90.0 to 60.0"
+    )
 
 
 def test_lost_occupancy_comes_first(nvidia):
-    found = advise(nvidia, BY_TIME, BASE, attempt(1, 80.0, 0.6, price=priced(140, 1)))
+    found = advise(nvidia, BY_TIME, attempt(1, 80.0, 0.6, price=priced(140, 1)))
     assert found.verdict == "loses-occupancy" and found.what == "do not use a1 as emitted"
     assert found.why.startswith("registers 118 to 140, workgroups a CU 2 to 1")
 
 
-def test_a_tie_that_reads_less_is_to_be_measured_where_such_orders_were_faster(amd, nvidia, monkeypatch):
-    monkeypatch.setattr("swizzle_sim.search.ranking.reads_break_ties", lambda gpu: gpu == "h200")
-    found = advise_run(nvidia, BY_TIME, [attempt(0), attempt(1, 100.2, read=500)], "runs/x")
-    assert (found.verdict, found.what) == ("try", "try a1, and measure") and "GB from HBM" in found.why
+def test_a_tie_that_moves_or_misses_less_is_to_be_measured(amd, nvidia):
+    found = advise(nvidia, BY_TIME, attempt(1, 100.2, read=500), run="runs/x")
+    assert (found.verdict, found.what) == ("try", "try a1, and measure") and "GB to and from HBM" in found.why
+    assert "of orders that tie so the one that reads less was faster in" in found.why
     assert [shlex.split(one)[1] for one in found.next] == ["score", "rewrite", "bundle"]
-    assert advise_run(nvidia, BY_TIME, [attempt(0), attempt(1, 99.95, read=950)], "runs/x").verdict == "keep"
-    by_time = Ranking((OBJECTIVES["time"],), gpu="mi300x")
-    assert advise_run(amd, by_time, [attempt(0), attempt(1, 99.95, read=500)], "runs/x").verdict == "keep"
+    assert advise(nvidia, BY_TIME, attempt(1, 99.95, read=950)).verdict == "keep"
+    misses = attempt(1)
+    found = advise(amd, HITS, replace(misses, score=replace(misses.score, l2_misses=30)))
+    assert found.verdict == "try" and "it misses the L2 30 times, the launch order 50" in found.why
+    assert "it is predicted 2.0 % faster" in advise(nvidia, Ranking(gpu="h200"), attempt(1, 98.0)).why
+    assert advise(amd, HITS, attempt(1, 98.0)).verdict == "keep", "a time that does not decide breaks a tie, no more"
 
 
 def test_what_is_not_told_apart_leaves_the_launch_order(amd, nvidia):
-    tie = advise(nvidia, BY_TIME, BASE, attempt(1, 99.95))
-    assert tie.verdict == "keep" and "which the model does not tell apart" in tie.why
-    none = advise_run(nvidia, BY_TIME, [attempt(0), attempt(1, 150.0)], "runs/x")
+    tie = advise(nvidia, BY_TIME, attempt(1, 99.95))
+    assert tie.verdict == "keep" and tie.what == "keep the launch order, not a1" and "which is a tie" in tie.why
+    none = advise(nvidia, BY_TIME, attempt(1, 150.0), attempt(2, 160.0), run="runs/x")
     assert none.line.startswith("keep the launch order: no candidate is better in predicted time")
-    tied = advise_run(nvidia, BY_TIME, [attempt(0), attempt(1, 99.95)], "runs/x")
+    tied = advise(nvidia, BY_TIME, attempt(1, 99.95), attempt(2, 150.0))
     assert "a1 gains nothing in predicted time" in tied.why
-    bound = advise_run(amd, HITS, [attempt(0, rate=0.9), attempt(1, rate=0.6)], "runs/x")
+    bound = advise_run(amd, HITS, [attempt(0, rate=0.9), attempt(1, rate=0.6), attempt(2, rate=0.5)], "runs/x")
     assert "is the bound, which no balanced order exceeds" in bound.why
-    worse = advise(nvidia, BY_TIME, BASE, attempt(1, 150.0))
+    worse = advise(nvidia, BY_TIME, attempt(1, 150.0))
     assert worse.what == "keep the launch order, not a1" and "50.0 % slower" in worse.why
     assert [shlex.split(one)[1] for one in worse.next] == ["ceiling", "optimize"]
+
+
+def test_that_no_order_can_help_is_said_only_where_the_model_can_know(amd):
+    """Not of a kernel that spills, nor where the replays disagree on what an order gains."""
+    base, rest = replace(BASE, busy_us={"compute": 95.0}), attempt(1, rate=0.5, source="pid = num_pids - 1 - pid")
+    launch, rest = replace(attempt(0), score=base), replace(rest, score=base)
+    lock = lockstep_like(amd)
+    gains = score_on(lock, np.arange(1024)[::-1]).l2_hit_rate - lock.baseline.l2_hit_rate
+    same = replace(rest, score=replace(rest.score, l2_hit_rate=base.l2_hit_rate + gains))
+    assert advise_run(amd, HITS, [launch, same]).limit.endswith("; no other order can help")
+    spilling = RemapPrice(before=replace(COMPILED, spills=9), after=COMPILED)
+    found = advise_run(amd, HITS, [launch, replace(same, score=replace(same.score, price=spilling))])
+    assert "bound by arithmetic" in found.limit and "help" not in found.limit
+    far = replace(rest, score=replace(rest.score, l2_hit_rate=base.l2_hit_rate + gains - 0.2))
+    found = advise_run(amd, HITS, [launch, far])
+    assert found.what == "try a1, and measure" and "the replays disagree" in found.why and "help" not in found.limit
 
 
 @pytest.mark.parametrize(
     ("name", "busy_us", "said"),
     [
-        ("compute", 95.0, "bound by arithmetic: 95.0 of 100.0 µs; no other order can help"),
+        ("compute", 95.0, "bound by arithmetic: 95.0 of 100.0 µs"),
         ("hbm", 92.0, "bound by HBM: 92.0 of 100.0 µs"),
         ("l2", 40.0, "waits for loads: the L2, the busiest, is busy 40.0 of 100.0 µs"),
     ],
@@ -297,16 +328,17 @@ def test_the_limit_of_a_launch_order_that_is_kept_is_its_own(amd):
     busy = attempt(1, 60.0, rate=0.1)
     busy = replace(busy, score=replace(busy.score, busy_us={"compute": 59.0}))
     base = replace(BASE, l2_hit_rate=0.8, busy_us={"hbm": 95.0})
-    found = advise(amd, HITS, base, busy)
+    found = advise_run(amd, HITS, [replace(attempt(0), score=base), busy])
     assert found.what == "keep the launch order, not a1" and "bound by HBM: 95.0 of 100.0" in found.limit
     uneven = Scorer(attention(CAUSAL=True), gpu("mi300x"))
     assert limit_of(uneven, replace(BASE, busy_us={"compute": 95.0})) == "bound by arithmetic: 95.0 of 100.0 µs"
 
 
 def test_uneven_work_is_named_by_its_last_xcd_or_by_what_even_work_would_take(amd):
-    late = limit_of(amd, replace(amd.baseline, balance=ends(180.0, first=100.0)))
+    waits = replace(amd.baseline, busy_us={"hbm": 1.0})  # below the power limit
+    late = limit_of(amd, replace(waits, balance=ends(180.0, first=100.0)))
     assert late == "XCDs end unevenly: the last XCD ends 1.8 times later than the first"
-    assert limit_of(amd, replace(amd.baseline, balance=ends(135.0))) == (
+    assert limit_of(amd, replace(waits, balance=ends(135.0))) == (
         "the last round of workgroups leaves CUs idle: the time is 1.35 times what even work would take"
     )  # every workgroup of a GEMM has the same work
 
@@ -325,7 +357,7 @@ def test_the_limit_explains_the_time_of_a_real_score(amd):
 
 def test_a_gpu_that_has_no_name_gets_no_command_to_paste(amd):
     other = Scorer(amd.kernel, replace(amd.gpu, name="mi300x[xcds=8]"), replay="lockstep")
-    found = advise(other, HITS, BASE, attempt(1, 80.0, 0.6), run="runs/x")
+    found = advise(other, HITS, attempt(1, 80.0, 0.6), run="runs/x")
     assert found.next == ("swizzle-sim bundle runs/x",) and found.limit == ""
 
 
@@ -333,6 +365,6 @@ def test_one_xcd_of_a_chip_has_nothing_to_swizzle_over(nvidia):
     cpx = Scorer(gemm(M=1024, N=1024, K=256, BLOCK_M=128, BLOCK_N=128), gpu("mi308x-cpx"))
     said = "mi308x-cpx is one XCD with one L2: nothing to swizzle over XCDs"
     ranking = Ranking(gpu="mi308x-cpx")
-    assert said in advise(cpx, ranking, BASE, attempt(1, 80.0, 0.6)).why  # an order that gains in its one L2
-    assert said in advise(cpx, ranking, BASE, attempt(1, 100.0)).why
-    assert "one XCD" not in advise(nvidia, BY_TIME, BASE, attempt(1, 80.0)).why  # which has no XCDs
+    assert said in advise(cpx, ranking, attempt(1, 80.0, 0.6)).why  # an order that gains in its one L2
+    assert said in advise(cpx, ranking, attempt(1, 100.0)).why
+    assert "one XCD" not in advise(nvidia, BY_TIME, attempt(1, 80.0)).why  # which has no XCDs

@@ -84,7 +84,7 @@ def test_relabelling_xcds_moves_counts_and_keeps_totals(case, data):
     trace, order, machine, occupancy = case
     xcds = max(d for d in range(1, machine.xcds + 1) if trace.n_workgroups % d == 0)
     offset = machine.dispatch_offset % xcds
-    machine = dataclasses.replace(machine, xcds=xcds, dispatch_offset=offset, mall=None)
+    machine = dataclasses.replace(machine, xcds=xcds, dispatch="round_robin", dispatch_offset=offset, mall=None)
     rename = np.array(data.draw(st.permutations(range(xcds))))
     w = np.arange(trace.n_workgroups)
     plain = replay_lockstep(prepare(trace, machine), order, workgroups_per_cu=occupancy)

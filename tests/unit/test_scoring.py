@@ -153,7 +153,7 @@ def test_the_timed_replay_scores_and_draws(scorer):
     timed = Scorer(scorer.kernel, scorer.gpu, replay="timed")
     found = timed.score(Swizzle.parse(family("group_m(size=2)")))
     assert found.l2_requests == scorer.baseline.l2_requests
-    assert found.limiter in {"compute", "l2", "fabric", "mall", "hbm"}
+    assert found.limiter in {"compute", "l2", "fabric", "mall", "hbm", "power"}
     timed_us = timed.time(timed.traffic(np.arange(scorer.kernel.grid.num_pids)))
     assert max(timed_us.by_resource_us.values()) <= timed_us.total_us
 

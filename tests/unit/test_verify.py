@@ -52,7 +52,7 @@ def check(text, grid, num_xcds=8, sizes=None, lattice=None):
         ("pid = min(pid, 2147483647 // num_pids)", LINE, "every grid tried"),
         ("pid_m, pid_n = pid_n, pid_m", Grid((16, 16)), "num_pid_m == num_pid_n"),
         ("pid_x, pid_y = pid_y, pid_x", Grid((16, 16)), "num_pid_x == num_pid_y"),
-        ("pid_m = pid_m ^ (pid_n & (num_pid_m - 1))", Grid((16, 16)), "num_pid_m a power of two"),
+        ("pid_m = pid_m ^ (pid_n & (num_pid_m - 1))", Grid((16, 16)), "num_pid_m & (num_pid_m - 1) == 0"),
         ("x = num_pid_x - 1 - x", Grid((4, 3, 2)), "every grid tried"),
         (GROUPED.replace("GROUP", "4"), Grid((35,), (7, 5)), "every grid tried"),
     ],

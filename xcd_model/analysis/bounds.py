@@ -188,7 +188,7 @@ class Bound:
 
 
 def hit_rate_bound(plan: Plan) -> Bound:
-    """L2 hit rate that no assignment of workgroups to XCDs can exceed, given the hardware's round robin.
+    """L2 hit rate that no assignment of workgroups to XCDs can exceed, given the hardware's dispatch.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ def hit_rate_bound(plan: Plan) -> Bound:
 
     Notes
     -----
-    Proof. Round robin fixes how many workgroups each XCD gets, and a bijection only chooses which; of claimed tiles
+    Proof. Dispatch fixes how many workgroups each XCD gets, and a bijection only chooses which; of claimed tiles
     only those of a pool whose programs are all on one XCD are certain to run there. The misses of
     XCD x are at least the distinct lines its workgroups touch, at least `_fewest_lines` of that many workgroups over
     the tensors whose classes are disjoint. Over all XCDs those of any tensor are at least its distinct lines. What
@@ -231,7 +231,8 @@ def _shares(plan: Plan) -> np.ndarray:
     machine, clusters = plan.machine, plan.n_workgroups // plan.machine.cluster
     xcd = np.repeat(xcd_of(clusters, plan.gpu, machine.programs), machine.cluster)
     if machine.pools:
-        certain = machine.local if machine.pools % machine.xcds == 0 and not machine.steals else 0
+        on_one_xcd = machine.run == 1 and machine.pools % machine.xcds == 0 and not machine.steals
+        certain = machine.local if on_one_xcd else 0
         xcd = xcd_of(plan.n_workgroups, plan.gpu)[:certain]
     return np.bincount(xcd, minlength=machine.xcds)
 

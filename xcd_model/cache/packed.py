@@ -71,18 +71,19 @@ class Stream(NamedTuple):
 class Machine(NamedTuple):
     """The numbers of a GPU and a launch that the compiled replays read; a cache that is absent has 0 sets.
 
-    ``programs`` is the number of persistent programs, or 0 where each workgroup computes one tile; ``pools``,
-    ``local`` and ``steals`` are those of their `xcd_model.trace.claims.Claims`, 0 without; ``cluster`` is the number of
-    workgroups that are dispatched together, 1 without clusters. Of a partitioned L2
-    (`xcd_model.nvidia.memory`) ``coherence_mask`` picks the bits of a line's number whose parity is its point of
-    coherence, and ``partition_of`` (cus,) is the partition of each CU; of any other L2 0 and empty. ``mall_has_room``:
-    the Infinity Cache evicts nothing of what is read (`has_room`).
+    ``run`` is the number of consecutive ids that an XCD gets (`xcd_model.dispatch.run_of`); ``programs`` is the number
+    of persistent programs, or 0 where each workgroup computes one tile; ``pools``, ``local`` and ``steals`` are those
+    of their `xcd_model.trace.claims.Claims`, 0 without; ``cluster`` is the number of workgroups that are dispatched
+    together, 1 without clusters. Of a partitioned L2 (`xcd_model.nvidia.memory`) ``coherence_mask`` picks the bits of a
+    line's number whose parity is its point of coherence, and ``partition_of`` (cus,) is the partition of each CU; of
+    any other L2 0 and empty. ``mall_has_room``: the Infinity Cache evicts nothing of what is read (`has_room`).
     """
 
     xcds: int
     cus: int
     slots: int
     offset: int
+    run: int
     programs: int
     pools: int
     local: int
@@ -116,6 +117,7 @@ def machine_of(gpu: Gpu, highest_line: int, *, programs: int, pools: int, local:
         cus=gpu.cus_per_xcd,
         slots=gpu.cus_per_xcd,
         offset=gpu.dispatch_offset,
+        run=1,
         programs=programs,
         pools=pools,
         local=local,

@@ -29,6 +29,7 @@ from xcd_model.cache.packed import (
     stream_of,
     words_of,
 )
+from xcd_model.dispatch import run_of
 from xcd_model.errors import ReplayError
 from xcd_model.replay.traffic import READ_REQUESTS, WRITE_REQUESTS, Traffic
 from xcd_model.spec.gpu import Gpu
@@ -270,6 +271,7 @@ def prepare(
     if clusters is not None:
         machine = machine._replace(cluster=clusters.size)
         stream = stream._replace(multicast=trace.multicast[trace.template])
+    machine = machine._replace(run=run_of(gpu, programs or trace.n_workgroups // machine.cluster))
     by_class = symmetry and gpu.hbm_rows is None  # rows of the memory span classes of sets
     short = shorten(trace, stream, machine, by_tile=gpu.l1 is not None, by_class=by_class)
     return Plan(trace, gpu, *short)

@@ -147,6 +147,13 @@ class Traffic:
         return self.l2_hits / self.l2_requests
 
     @property
+    def data_l2_hit_rate(self) -> float:
+        """`l2_hit_rate` without the fetches of code, which hardware counters hold too."""
+        data = self.by_tensor[[name != CODE for name in self.tensors]].sum(axis=(0, 1))
+        requests = int(data[READ_REQUESTS] + data[WRITE_REQUESTS])
+        return 1 - int(data[READ_MISSES] + data[WRITE_MISSES]) / requests
+
+    @property
     def per_xcd_l2_hit_rate(self) -> tuple[float, ...]:
         """Hit rate of each XCD's L2; nan for an XCD that had no work."""
         totals = self.per_xcd

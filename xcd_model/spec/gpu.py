@@ -131,6 +131,7 @@ class EnergyRates:
 
 PARTITIONS = ("SPX", "DPX", "TPX", "QPX", "CPX")
 MEMORY_MODES = ("NPS1", "NPS2", "NPS4")
+DISPATCHES = ("round_robin", "chunked", "one_after_another")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,13 +147,18 @@ class Gpu:
     xcds, cus_per_xcd : int
     clock_mhz, sustained_clock_mhz : float
         Peak engine clock, at which caches are taken to run, and the clock under a heavy matrix kernel at the power
-        cap, at which arithmetic is; where ``energy.power_w`` states the cap, the clock without it [MHz].
+        cap, at which arithmetic is; where ``energy.power_w`` was measured, the clock without a cap [MHz].
     peak_clock_mhz : float, optional
         At which ``peak_tflops`` are; ``clock_mhz`` where not given [MHz].
     compute_spread : float
         Speed variation of workgroups with equal work: standard deviation over mean.
+    dispatch : str
+        Which XCD gets which workgroups, one of `DISPATCHES`: ids in turn, chunks of ``dispatch_chunk`` ids in turn, or
+        an equal run of ids for one XCD after another.
+    dispatch_chunk : int, optional
+        Consecutive ids of a chunk, where ``dispatch`` is ``"chunked"``; ``cus_per_xcd`` where not given.
     dispatch_offset : int
-        Workgroup w goes to XCD ``(w + dispatch_offset) % xcds``.
+        XCD of workgroup 0; in round robin workgroup w goes to XCD ``(w + dispatch_offset) % xcds``.
     fabric_bytes_per_cycle : int
         Read rate from the I/O die into one XCD's L2 [bytes/cycle].
     l1 : Cache or None
@@ -192,6 +198,8 @@ class Gpu:
     sustained_clock_mhz: float
     peak_clock_mhz: float | None = None
     compute_spread: float = 0.0
+    dispatch: str = "round_robin"
+    dispatch_chunk: int | None = None
     dispatch_offset: int = 0
     fabric_bytes_per_cycle: int
     l1: Cache | None = None
@@ -210,6 +218,7 @@ class Gpu:
         check_types(self)
         one_of("partition", self.partition, PARTITIONS)
         one_of("memory_mode", self.memory_mode, MEMORY_MODES)
+        one_of("dispatch", self.dispatch, DISPATCHES)
         at_most("sustained_clock_mhz", self.sustained_clock_mhz, "clock_mhz", self.clock_mhz)
         at_most("compute_spread", self.compute_spread, "a half", 0.5)
         at_most("dispatch_offset", self.dispatch_offset, "xcds - 1", self.xcds - 1)

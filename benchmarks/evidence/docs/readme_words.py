@@ -31,7 +31,7 @@ def run_words() -> str:
             f"{launched.balance.last_over_first:.1f} times as late as the",
             f"first. `{BEST}` has {100 * best.l2_hit_rate:.1f} % and a predicted time of {best.time_us:.0f} for "
             f"{launched.time_us:.0f} µs. All of it is",
-            "simulated; on MI300X times are not known to rank orders, so it says to measure.",
+            "simulated; on MI300X predicted time does not decide, so it says to measure.",
         ]
     )
 

@@ -12,12 +12,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-from swizzle_benchmarks.validation import bundles, held_out, suite_path
+from swizzle_benchmarks.validation import bundles, held_out, registered, suite_path
 from swizzle_sim.language.families import families_table
 from swizzle_sim.report import write_report
 from swizzle_sim.search.history import History
 from swizzle_sim.search.loop import Run
+from swizzle_sim.search.ranking import WORK_CLASSES, times_note
 from swizzle_sim.search.strategies.families import optimize
+from swizzle_sim.testing.codes import codes_table
 from swizzle_sim.workload.kernels import kernel
 from xcd_model import gpu
 
@@ -43,10 +45,13 @@ def pages() -> dict[str, str]:
         "docs/families.md": families_table(),
         "docs/cli.md": commands_markdown(),
         "docs/language.md": language_page(),
+        "docs/howto/check-remap.md": fill("docs/howto/check-remap.md", "codes", codes_table()),
         EXCHANGE: fill(EXCHANGE, "exchange", exchange()),
-        "docs/believe.md": fill("docs/believe.md", "measured", measured_table()),
+        "docs/believe.md": fill(
+            "docs/believe.md", "decides", deciding(), fill("docs/believe.md", "measured", measured_table())
+        ),
         PREDICTED: predicted(),
-        "README.md": fill("README.md", "run", run_words()),
+        "README.md": fill("README.md", "registered", registered.readme_words(), fill("README.md", "run", run_words())),
     }
 
 
@@ -87,6 +92,15 @@ def measured_table() -> str:
         rates = [100 * (1 - count / readme_words.READS) for count in (misses[order], measured)]
         name = "launch order" if order == "identity" else f"`{order}`"
         lines.append(f"| {name} | {rates[0]:.1f} % | {rates[1]:.1f} % |")
+    return "\n".join(lines)
+
+
+def deciding() -> str:
+    """What the notes below tables say of each class of kernels on the GPUs whose orders were measured."""
+    named = {"mi300x": WORK_CLASSES, "mi355x": ("compute",), "h200": ("",), "h100": ("",)}
+    lines = []
+    for device, classes in named.items():
+        lines += [f"- {device}: {times_note(device, 'timed', one)}" for one in classes]
     return "\n".join(lines)
 
 

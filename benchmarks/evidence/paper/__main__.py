@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from .. import PAGES
+from .recorded import FOLDER
 
 OUT = PAGES / "paper"
 
@@ -51,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", action="append", metavar="PART", help="figure-2, 5, 14, 15, 16 or audit; repeatable")
     parser.add_argument("--quick", action="store_true", help="small sizes: whether it works, not what comes out")
     parser.add_argument("--out", type=Path, default=OUT, help="folder to write to (%(default)s)")
-    parser.add_argument("--studies", type=Path, default=Path("studies"), help="folder of `lab study` (studies)")
+    parser.add_argument("--studies", type=Path, default=FOLDER, help="folder of recordings, such as studies/recorded")
     parser.add_argument("--processes", type=_positive, help="pieces of work at a time; one a core by default")
     parser.add_argument("--again", action="store_true", help="work out even what is kept from an earlier run")
     parser.add_argument("--redraw", action="store_true", help="pictures and page from the numbers in --out alone")

@@ -1,4 +1,4 @@
-"""Recorded runs of models: what `swizzle-sim lab study` left in its folder. Nothing is asked of a model here."""
+"""Recorded runs of models: what `swizzle-sim lab study` wrote below its folder. Nothing is asked of a model here."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from swizzle_agent.loop import LLM
-from swizzle_sim.search.history import FILE, Attempt, History
+from swizzle_agent.recording import attempts_of, read_recording
+from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.ranking import Ranking
-from xcd_model.errors import RunError
 
-FOLDER = Path("studies")
+FOLDER = Path(__file__).with_name("recorded")  # recordings that are committed; `studies/recorded` holds one's own
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +25,7 @@ class Recorded:
     replay: str
     run: str
     models: tuple[str, ...]
+    when: str  # day of the first answer
     attempts: tuple[Attempt, ...]  # the baseline and what the models proposed
 
     @property
@@ -40,28 +40,20 @@ class Recorded:
 
 
 def recorded_runs(folder: Path) -> list[Recorded]:
-    """Finished runs of models directly below a folder, by name."""
-    found = []
-    for path in sorted(folder.glob(f"*/{FILE}")):
-        with History(path.parent) as history:
-            about, state = history.about, history.state
-            if state != "finished" or "settings" not in about:
-                continue
-            attempts = tuple(a for a in history if a.number == 0 or a.proposer.startswith(LLM))
-        if not attempts:
-            raise RunError(f"{path}: damaged (no baseline)")
-        found.append(_recorded(path.parent.name, about, attempts))
-    return found
+    """Recordings in a folder, by name."""
+    return [_recorded(path.stem, read_recording(path)) for path in sorted(folder.glob("*.json"))]
 
 
-def _recorded(name: str, about: Mapping[str, Any], attempts: tuple[Attempt, ...]) -> Recorded:
+def _recorded(name: str, recording: Mapping[str, Any]) -> Recorded:
+    about, settings = recording["about"], recording["about"]["settings"]
     return Recorded(
         kernel=about["kernel"],
         problem=about["problem"],
         gpu=about["gpu"],
-        context=about["settings"]["context"],
+        context=f"{settings['context']}, picture" if settings.get("image") else settings["context"],
         replay=about["replay"],
         run=name,
-        models=tuple(about["settings"]["models"]),
-        attempts=attempts,
+        models=tuple(settings["models"]),
+        when=min((one["at"][:10] for one in recording["exchanges"]), default=""),
+        attempts=tuple(attempts_of(recording)),
     )

@@ -2,13 +2,12 @@
 
 python -m swizzle_benchmarks.evidence.remaps.packages FOLDER ...        # or files that `check --json` wrote
 
-Nothing is fetched, imported or run: the folders are checkouts or unpacked wheels. Reasons are counted by their wording.
+Nothing is fetched, imported or run: the folders are checkouts or unpacked wheels.
 """
 
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,20 +15,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from swizzle_sim.testing.codes import RULES
 from swizzle_sim.testing.folders import files_under
 from swizzle_sim.testing.run import check_files
 
 _HEAD = (
     "| folder | found | proved | tested | refuted | skipped | not read |\n| --- | --- | --- | --- | --- | --- | --- |\n"
-)
-_REASONS = (
-    ("the tile comes after memory that it depends on", r"after the first memory access"),
-    ("a name without a value", r"ha(s|ve) no value"),
-    ("no usual name holds the tile", r"say which names|as it came"),
-    ("a call or construct outside the language", r"not in the language|not a function of the language|the language"),
-    ("what each coordinate counts up to", r"as tiles="),
-    ("the file's constants fix the launch", r"a constant of the file"),
-    ("a return inside a statement", r"return"),
 )
 
 
@@ -53,19 +44,21 @@ def table(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
     """Rows of folders, one for all, and the reasons of what is skipped."""
     every = [one for results in found.values() for one in results]
     rows = [_row(name, results) for name, results in found.items()] + [_row("all", every)]
-    reasons = Counter(_reason(one["message"]) for one in every if one["status"] == "skipped")
-    lines = [f"| {reason} | {count} |\n" for reason, count in reasons.most_common()]
-    return _HEAD + "".join(rows) + "\n| skipped for | functions |\n| --- | --- |\n" + "".join(lines)
+    return _HEAD + "".join(rows) + "\n" + reasons(every)
+
+
+def reasons(results: Iterable[Mapping[str, Any]]) -> str:
+    """Table of what functions were skipped for."""
+    meanings = {rule.code: rule.meaning for rule in RULES}
+    counts = Counter(meanings[one["rule"]] for one in results if one["status"] == "skipped")
+    lines = [f"| {reason} | {count} |\n" for reason, count in counts.most_common()]
+    return "| skipped for | functions |\n| --- | --- |\n" + "".join(lines)
 
 
 def _row(name: str, results: Iterable[Mapping[str, Any]]) -> str:
     counts = Counter(one["verdict"] or one["status"] for one in results)
     columns = [counts[key] for key in ("proved", "tested", "refuted", "skipped", "error")]
     return f"| {name} | {sum(counts.values())} | {' | '.join(map(str, columns))} |\n"
-
-
-def _reason(message: str) -> str:
-    return next((reason for reason, words in _REASONS if re.search(words, message)), "anything else")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from swizzle_agent.recording import repeat_recording, write_recording
 from swizzle_benchmarks.evidence.paper import figure_2, figure_5, figure_14, figure_15, figure_16, style
 from swizzle_benchmarks.evidence.paper.__main__ import OUT, main
 from swizzle_benchmarks.evidence.paper.figures import PARTS
@@ -15,7 +16,7 @@ from swizzle_benchmarks.evidence.paper.formulas import FORMULAS
 from swizzle_benchmarks.evidence.paper.jobs import run_jobs
 from swizzle_benchmarks.evidence.paper.page import document, page, rounded, wrapped
 from swizzle_benchmarks.evidence.paper.published import ARMS, MODELS, PRINTED, SWEPT
-from swizzle_benchmarks.evidence.paper.recorded import recorded_runs
+from swizzle_benchmarks.evidence.paper.recorded import FOLDER, recorded_runs
 from swizzle_benchmarks.evidence.paper.settings import SMALL, Settings
 from swizzle_benchmarks.evidence.paper.work import REPLAY, counted_kernel
 from swizzle_benchmarks.suite.gemm_streamk import schedule
@@ -27,6 +28,7 @@ from swizzle_sim.search.loop import about_run
 from swizzle_sim.search.suite import PAPER
 from swizzle_sim.workload.kernels import kernel
 from xcd_model import gpu
+from xcd_model.errors import RunError
 
 MI300X = gpu("mi300x")
 RUN = "spmv-aware"
@@ -105,12 +107,18 @@ def test_the_page_says_what_the_model_gives_today(name):
     }
 
 
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.json")), ids=lambda path: path.stem)
+def test_a_recording_is_repeated_byte_for_byte(path, tmp_path):
+    """Prompts are built anew and must be those that were answered; where they changed, the study is to be repeated."""
+    assert json.dumps(repeat_recording(path, tmp_path), indent=1, sort_keys=True) + "\n" == path.read_text()
+
+
 def test_a_recorded_run_is_drawn_and_scored_again(tmp_path, monkeypatch):
     source = family("contiguous")
     score = Scorer(kernel("spmv", **SMALL["spmv"]), MI300X, replay=REPLAY).score(Swizzle.parse(source))
-    record(tmp_path / RUN, source, score)
-    record(tmp_path / "spmv-model-other", family("identity"), None)
-    record(tmp_path / "stopped", source, score, context="unaware", state="interrupted")
+    for name, text, found in ((RUN, source, score), ("spmv-model-other", family("identity"), None)):
+        record(tmp_path / "runs" / name, text, found)
+        write_recording(tmp_path / "runs" / name, tmp_path)
     settings = Settings(quick=True, studies=tmp_path, processes=1)
     monkeypatch.setattr(figure_2, "PAPER", ("spmv", "softmax"))
     monkeypatch.setattr(figure_2.counted, "same_orders", lambda names, settings: [ORDER])
@@ -128,11 +136,11 @@ def test_a_recorded_run_is_drawn_and_scored_again(tmp_path, monkeypatch):
     assert recorded_runs(tmp_path)[0].rates == [score.l2_hit_rate, None]
 
 
-def test_runs_of_other_proposers_are_no_runs_of_models(tmp_path):
-    work = kernel("spmv", **SMALL["spmv"])
-    with History.create(tmp_path / "other", about_run(Scorer(work, MI300X, replay="lockstep"))) as history:
-        history.set_state("finished")
+def test_what_is_no_recording_is_refused(tmp_path):
     assert recorded_runs(tmp_path) == [] and recorded_runs(tmp_path / "nowhere") == []
+    (tmp_path / "other.json").write_text("{}")
+    with pytest.raises(RunError, match="not a recording"):
+        recorded_runs(tmp_path)
 
 
 def test_the_example_of_the_paper_is_the_papers():

@@ -35,6 +35,11 @@ if __name__ == "__main__":
         first_check()
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         refuse(f"the bundle is damaged ({error})")
-    from node.flow import main  # type: ignore[import-not-found]  # lies beside this file in a bundle
-
+    # the flow starts this file anew for what touches the GPU: its folder, not the current one, is where modules are
+    if sys.argv[1:2] == ["worker"]:
+        from node.worker import main  # type: ignore[import-not-found]  # lies beside this file in a bundle
+    elif sys.argv[1:2] == ["launcher"]:
+        from node.launcher import main  # type: ignore[import-not-found]
+    else:
+        from node.flow import main  # type: ignore[import-not-found]
     sys.exit(main(sys.argv[1:], HERE))

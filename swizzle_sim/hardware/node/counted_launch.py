@@ -26,8 +26,7 @@ def name_pattern(function: str) -> str:
     return rf"^{re.escape(function)}(_[0-9A-Z][0-9a-zA-Z_]*)?(\.kd)?$"
 
 
-def chosen(dispatches: Iterable[CountedLaunch], function: str, warmups: int) -> list[CountedLaunch]:
-    """Launches of one function in order, less those that only warmed up."""
+def chosen(dispatches: Iterable[CountedLaunch], function: str) -> list[CountedLaunch]:
+    """Launches of one function in order."""
     named = re.compile(name_pattern(function))
-    mine = sorted((one for one in dispatches if named.match(one.kernel)), key=lambda one: one.number)
-    return mine[warmups:]
+    return sorted((one for one in dispatches if named.match(one.kernel)), key=lambda one: one.number)

@@ -5,21 +5,26 @@ from __future__ import annotations
 import argparse
 import datetime
 import os
+import resource
+import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from .counting import REPLAYED, Counting, find_program, medians, profiler_for, summary
-from .machine import amd_topology, check_compiler, check_machine, nvidia_driver, rocm_version
+from .counting import MOST_HUNG, REPLAYED, Counting, Passes, find_program, medians, profiler_for, summary
+from .formulas import doubts_of, hit_rate, quantities
+from .launcher import STORED
+from .machine import amd_topology, check_compiler, check_machine, in_the_way, nvidia_driver, rocm_version
 from .manifest import FORMAT, RAW, RESULT, Refused, Store, check_files, lines_of, read_manifest, read_order
 from .processes import run
 
 LEAST_SAMPLES = 50
-WARMUPS = 1  # launches in a counting run that do not count
-PAIRS = (("TCC_HIT_sum", "TCC_MISS_sum"), ("lts__t_sectors_lookup_hit.sum", "lts__t_sectors_lookup_miss.sum"))
+BOARD = ("clock_mhz", "power_w", "energy_j")  # energy: of a batch of rounds
+PROBE_S = 60.0  # after which counting one counter of one candidate is given up
 MISSING = {
-    "rocprofv3": "It comes with ROCm 6.2 and later (package rocprofiler-sdk), usually in /opt/rocm/bin.",
+    "rocprofv3": "It comes with ROCm 6.3 and later (package rocprofiler-sdk), usually in /opt/rocm/bin.",
     "ncu": "It comes with the CUDA toolkit, usually in /usr/local/cuda/bin.",
 }
 
@@ -27,6 +32,7 @@ MISSING = {
 def main(words: list[str], folder: Path) -> int:
     """Confirm a bundle; returns the exit status: 0 done, 1 something is missing or wrong, 2 refused."""
     given = _arguments(words)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     try:
         manifest = read_manifest(folder)
         check_files(folder, manifest)
@@ -46,6 +52,7 @@ def _arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--out", type=Path, help="folder for result.json and the raw files; by default the bundle")
     parser.add_argument("--samples", type=int, default=100, help="timed launches a candidate, cold and warm (>= 50)")
     parser.add_argument("--profiler", help="path of rocprofv3 or ncu; by default the one on the PATH")
+    parser.add_argument("--probe", action="store_true", help="a minute: does this node count? and if not, why")
     parser.add_argument("--no-time", action="store_true", help="check and count only")
     parser.add_argument("--no-count", action="store_true", help="check and time only")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds after which a pass is killed")
@@ -101,18 +108,26 @@ class Flow:
             if one["order"] is not None:
                 read_order(self.folder, self.manifest, one)
         self._machine()
+        if self.given.probe:
+            return self._probe()
         right = self._check_and_time()
-        if not self.given.no_count:
+        if not self.given.no_count and right:
             self._count(right)
+        shutil.rmtree(self.stored, ignore_errors=True)
         complete = self._complete()
         self.store.document |= {"state": "finished", "complete": complete, "ended": _now()}
         self.store.save()
         self._tell()
         return 0 if complete else 1
 
-    def _worker(self, *words: str) -> list[str]:
-        flush = ("--flush-bytes", str(self.given.flush_mib << 20)) if words[0] != "describe" else ()
-        return [sys.executable, "-B", "-m", "node.worker", *words, "--bundle", str(self.folder), *flush]
+    @property
+    def stored(self) -> Path:
+        """Folder of code objects and inputs, for as long as they are launched."""
+        return self.raw / "launches"
+
+    def _start(self, *words: str) -> list[str]:
+        """Words that start this bundle's ``confirm.py`` as another process."""
+        return [sys.executable, "-B", str(self.folder / "confirm.py"), *words]
 
     def _note(self, text: str) -> None:
         print(f"confirm: {text}", file=sys.stderr, flush=True)
@@ -121,9 +136,8 @@ class Flow:
 
     def _machine(self) -> None:
         out = self.raw / "device.jsonl"
-        ended = run(
-            self._worker("describe", "--out", str(out)), log=self.raw / "device.log", limit_s=300, cwd=self.folder
-        )
+        words = self._start("worker", "describe", "--out", str(out))
+        ended = run(words, log=self.raw / "device.log", limit_s=300, cwd=self.raw)
         found = next((line for line in lines_of(out) if line.get("what") == "device"), None)
         if found is None:
             last = ended.tail.strip().splitlines()[-1:] or ["it said nothing"]
@@ -151,12 +165,16 @@ class Flow:
         print("confirm: checking and timing ...", file=sys.stderr, flush=True)
         times: dict[str, dict[str, list[float]]] = {}
         states: dict[str, str] = {}
+        board: list[dict[str, float]] = []  # after each batch of rounds
         for line in self._time_lines():
             if line["what"] == "check":
                 check = {key: value for key, value in line.items() if key not in ("what", "when", "candidate")}
                 self.store.candidate(line["candidate"])[f"check_{line['when']}"] = check
+            elif line["what"] == "not stored":
+                self._note(f"{line['candidate']}: launched by PyTorch under the profiler, as {line['why']}")
             elif line["what"] == "times":
                 states = line["states"]
+                board.append(line["board"])
                 for name, by_state in line["times"].items():
                     for state, values in by_state.items():
                         times.setdefault(name, {}).setdefault(state, []).extend(values)
@@ -164,6 +182,9 @@ class Flow:
             timing = {state: {**summary(values), "all": values} for state, values in by_state.items()}
             self.store.candidate(name)["time_us"] = timing
         self.store.document["timing"] = {"states": states, "unit": "us", "how": "GPU events, orders taken in turn"}
+        self.store.document["timing"]["board"] = {
+            name: summary(values) for name in BOARD if (values := [one[name] for one in board if name in one])
+        }
         self.store.save()
         good = ("bitwise", "tolerance")
         right = []
@@ -178,11 +199,14 @@ class Flow:
     def _time_lines(self) -> list[dict[str, Any]]:
         """What the process said; one that a candidate hung or killed is started again without that candidate."""
         samples = "0" if self.given.no_time else str(self.given.samples)
+        names = [one["id"] for one in self.manifest["candidates"]]
         skip: list[str] = []
         while True:
             out, log = (self.raw / f"time{len(skip) or ''}.{end}" for end in ("jsonl", "log"))
-            words = self._worker("time", "--out", str(out), "--samples", samples, "--skip", *skip)
-            ended = run(words, log=log, limit_s=6 * self.given.limit, cwd=self.folder)
+            words = self._start("worker", "time", "--out", str(out), "--samples", samples, *self._flush())
+            words += [] if self.given.no_count else ["--store", str(self.stored)]
+            words += ["--candidates", *(name for name in names if name not in skip)]
+            ended = run(words, log=log, limit_s=6 * self.given.limit, cwd=self.raw)
             lines = list(lines_of(out))
             if ended.state == "ok":
                 return lines
@@ -194,31 +218,87 @@ class Flow:
             self._note(f"{lost}: the process that checked it {ended.state}; the others go on without it")
             skip.append(lost)
 
-    def _count(self, right: list[str]) -> None:
+    def _flush(self) -> list[str]:
+        return ["--flush-bytes", str(self.given.flush_mib << 20)]
+
+    def _counting(self, names: list[str]) -> tuple[Counting, list[str]] | None:
+        """Profiler with the process that it can be put around, found with one counter; None, and why, if none can."""
         profiler = profiler_for(self.manifest["gpu"]["vendor"])
         program = find_program(profiler, self.given.profiler)
         if program is None:
             self._note(f"no {self.given.profiler or profiler.name} found: nothing is counted. {MISSING[profiler.name]}")
-            return
+            return None
         version = profiler.version(program, self.raw / "version.log")
         self.store.document["profiler"] = {"name": profiler.name, "version": version, "caches": profiler.cold}
         if REPLAYED in version:
             self.store.document["kind"] = "replayed"
         self.store.save()
-        counting = Counting(profiler, program, self.manifest["function"], self.folder, self.given.limit, WARMUPS)
-        for name in right:
-            entry = self.store.candidate(name)
-            entry["passes"] = []
+        launches, limit = self.manifest["launch"]["launches"], self.given.limit
+        counting = Counting(profiler, program, self.manifest["function"], names, launches, self.raw, limit)
+        first = replace(counting, names=names[:1], limit_s=min(PROBE_S, limit))
+        for way, start in self._ways(program, profiler.flushes, names):
+            work = [*start, "--out", str(self.raw / f"{way}.jsonl"), "--candidates"]
+            (found,) = first.run_pass(profiler.probe, [*work, *names[:1]], self.raw / f"probe_{way}").values()
+            if found["dispatches"]:
+                self.store.document["profiler"]["launched_by"] = way
+                print(
+                    f"confirm: {profiler.name} counts ({found['seconds']:.0f} s a start), launched by {way}",
+                    file=sys.stderr,
+                )
+                return counting, [*work, *names]
+            self._note(f"nothing counted, launched by {way}: {found['state']}, {'; '.join(found['notes'][:2])}")
+        for why in in_the_way(self.store.document["machine"], Path(program), version):
+            self._note(f"perhaps why: {why}")
+        self._note(f"nothing is counted; what the profiler said is in {self.raw}/probe_*/log.txt")
+        return None
 
-            def on_pass(found: dict[str, Any], name: str = name, entry: dict[str, Any] = entry) -> None:
-                entry["passes"].append(found)
-                entry["counters"] = medians(entry["passes"])
-                self.store.save()
-                said = f"confirm: {name}: {', '.join(found['asked'][:3])} ...: {found['state']}"
-                print(said, file=sys.stderr, flush=True)
+    def _ways(self, program: str, flushes: bool, names: list[str]) -> Iterator[tuple[str, list[str]]]:
+        """Processes that launch candidates, the one without PyTorch first."""
+        flush = self._flush() if flushes else []
+        if {*names} <= {one.get("candidate") for one in lines_of(self.stored / STORED)}:
+            library = next(iter(sorted(Path(program).resolve().parents[1].glob("lib/libamdhip64.so"))), None)
+            own = ["--library", str(library)] if library else []
+            yield "launcher", self._start("launcher", "--stored", str(self.stored), *own, *flush)
+        yield "torch", self._start("worker", "count", *self._flush())
 
-            work = self._worker("count", "--candidate", name, "--out", str(self.raw / f"{name}.jsonl"))
-            counting.count(work, self.raw / name, on_pass)
+    def _count(self, right: list[str]) -> None:
+        found = self._counting(right)
+        if found is None:
+            return
+        counting, work = found
+        entries = {name: self.store.candidate(name) for name in right}
+
+        def on_pass(found: Passes) -> None:
+            for name, one in found.items():
+                passes = entries[name].setdefault("passes", [])
+                passes.append(one)
+                entries[name]["counters"] = medians(passes)
+            self.store.save()
+            states = ", ".join(sorted({one["state"] for one in found.values()}))
+            print(f"confirm: {', '.join(one['asked'][:3])} ...: {states}", file=sys.stderr, flush=True)
+
+        counting.count(work, counting.profiler.passes(self.manifest["gpu"]["arch"]), self.raw / "counted", on_pass)
+        if counting.hung >= MOST_HUNG:
+            self._note(
+                f"{counting.hung} passes hung for {self.given.limit:.0f} s: no more are tried, for any candidate"
+            )
+        for line in lines_of(self.raw / "launcher.jsonl"):
+            if line["how"] == "differs":
+                self._note(f"{line['candidate']}: outputs under the profiler are not those that were checked")
+
+    def _probe(self) -> int:
+        """Count one counter of the launch order; 0 if that is counted."""
+        first = self.manifest["candidates"][0]["id"]
+        words = self._start("worker", "store", "--out", str(self.raw / "store.jsonl"), "--store", str(self.stored))
+        ended = run([*words, "--candidates", first], log=self.raw / "store.log", limit_s=300, cwd=self.raw)
+        if ended.state != "ok":
+            self._note(f"the launch order does not run ({ended.state}): {ended.tail[-300:]}")
+            return 1
+        counts = self._counting([first]) is not None
+        shutil.rmtree(self.stored, ignore_errors=True)
+        self.store.document |= {"state": "probed", "complete": False, "ended": _now()}
+        self.store.save()
+        return 0 if counts else 1
 
     def _complete(self) -> bool:
         wanted = [key for key, off in (("time_us", self.given.no_time), ("counters", self.given.no_count)) if not off]
@@ -231,11 +311,16 @@ class Flow:
         for name, entry in document["candidates"].items():
             cold = entry.get("time_us", {}).get("cold", {}).get("median")
             counted = {key: value["value"] for key, value in entry.get("counters", {}).items()}
-            pair = next((p for p in PAIRS if p[0] in counted and p[1] in counted), None)
-            hits, misses = (counted[key] for key in pair) if pair else (0, 0)
-            rate = f"{100 * hits / max(hits + misses, 1):.2f} %" if pair else "-"
+            share = hit_rate(quantities(counted, self.manifest["gpu"]["arch"]))
+            rate = "-" if share is None else f"{100 * share:.2f} %"
             time = "-" if cold is None else f"{cold:.1f} us"
             print(f"  {name:12} {entry['name'][:40]:40} cold {time:>12}   L2 hit rate {rate:>9}{_price(known[name])}")
+        doubts = (
+            f"  doubt: {name}: {one}"
+            for name, e in document["candidates"].items()
+            for one in doubts_of(e.get("passes", []))
+        )
+        print("".join(f"{line}\n" for line in list(doubts)[:12]), end="")
         print(f"written: {self.store.path}; on your machine: swizzle-sim import {self.store.path.name}")
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from .launcher import PACKED
 from .manifest import PACKAGE, Refused, digest
 
 torch: Any = importlib.import_module("torch")
@@ -76,6 +77,16 @@ class Tensors:
                 self.buffers[name].fill_(poison)
             elif one["role"] == "inout":
                 self.buffers[name].copy_(self.start[name])
+
+    def store(self, folder: Path) -> dict[str, Any]:
+        """Write what a launch reads to files; returns what `node.launcher` needs to know of each buffer."""
+        found = {}
+        for name, one in self.about.items():
+            buffer = self.start.get(name, self.buffers[name])
+            found[name] = {"bytes": len(buffer), "role": one["role"], "file": f"{name}.bin"}
+            if one["role"] != "out":
+                (folder / f"{name}.bin").write_bytes(memoryview(buffer.cpu().numpy()))
+        return found
 
     def outputs(self) -> dict[str, Any]:
         """Copies of everything the kernel may have written, to the byte."""
@@ -165,16 +176,17 @@ def _stand_for_declarations() -> None:
         sys.modules[name] = module
 
 
-def launcher(function: Any, launch: Mapping[str, Any], tensors: Mapping[str, Any]) -> Callable[[], None]:
-    """Call that launches a function once."""
+def launcher(function: Any, launch: Mapping[str, Any], tensors: Mapping[str, Any]) -> Callable[[], Any]:
+    """Call that launches a function once, and returns what Triton compiled."""
     given = {name: tensors[name] if "array" in one else one["value"] for name, one in launch["arguments"]}
     constants = {name: _constant(value) for name, value in launch["constexprs"].items()}
     grid = tuple(launch["grid"])
     options = {"num_warps": launch["num_warps"], "num_stages": launch["num_stages"], **launch.get("options", {})}
 
-    def start() -> None:
+    def start() -> Any:
         for _ in range(launch["launches"]):
-            function[grid](**given, **constants, **options)
+            compiled = function[grid](**given, **constants, **options)
+        return compiled
 
     return start
 
@@ -187,3 +199,37 @@ def _constant(value: Any) -> Any:
     for part in value.split(".")[1:]:
         found = getattr(found, part)
     return found
+
+
+def stored_kernel(compiled: Any, launch: Mapping[str, Any], folder: Path, name: str) -> dict[str, Any]:
+    """Write a compiled kernel's code object; returns how `node.launcher` launches it.
+
+    Sources: ``CompiledKernel`` and the drivers of Triton 3.2 to 3.9: arguments that are no constants, in order, then
+    addresses of scratch memory; threads of a workgroup are warps of ``warp_size``.
+    """
+    ending = next((one for one in ("hsaco", "cubin") if one in getattr(compiled, "asm", ())), None)
+    if ending is None:
+        raise Refused("Triton gave no code object for it")
+    about, arguments = compiled.metadata, dict(launch["arguments"])
+    odd = ("launch_cooperative_grid", "launch_cluster", "launch_pdl", "profile_scratch_size")
+    if needs := [one for one in odd if getattr(about, one, 0)] + ["clusters"] * (getattr(about, "num_ctas", 1) > 1):
+        raise Refused(f"it needs {', '.join(needs)}")
+    constants, packed = compiled.src.constants, []
+    for argument, kind in compiled.src.signature.items():
+        if kind == "constexpr" or argument in constants:
+            continue
+        given = arguments.get(argument, {})
+        if kind.startswith("*") and "array" in given:
+            packed.append(["buffer", argument])
+        elif kind in PACKED and "value" in given:
+            packed.append([kind, given["value"]])
+        else:
+            raise Refused(f"argument {argument} is of type {kind}")
+    (folder / f"{name}.{ending}").write_bytes(compiled.asm[ending])
+    grid = [*launch["grid"], 1, 1][:3]
+    warp = getattr(about, "warp_size", 0) or (64 if ending == "hsaco" else 32)
+    return {
+        **{"code": f"{name}.{ending}", "symbol": about.name, "grid": grid, "threads": about.num_warps * warp},
+        **{"shared": about.shared, "arguments": packed, "launches": launch["launches"]},
+        "scratch": getattr(about, "global_scratch_size", 0) * grid[0] * grid[1] * grid[2],
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -90,6 +91,29 @@ def check_compiler(priced_with: str | None, triton: str) -> list[str]:
         f"{triton}: it may take other registers, and the predicted times are those of {priced_with}. To predict for "
         f"this node, bundle again with SWIZZLE_SIM_TRITON naming a folder of Triton {triton}"
     ]
+
+
+def in_the_way(found: Mapping[str, Any], program: Path, version: str, root: Path = Path("/")) -> list[str]:
+    """What of this machine may keep a profiler from counting; each is the subject of public reports."""
+    reasons = []
+    wheel = (found.get("versions") or {}).get("hip") or ""
+    rocm = rocm_version(program.resolve().parents[1]) or str(found.get("rocm") or "")
+    mine, own = (tuple(map(int, re.findall(r"\d+", text)[:2])) for text in (wheel, rocm))
+    if mine and own and mine != own:
+        reasons.append(f"{program} is of ROCm {rocm}, PyTorch brings ROCm {wheel}: use the profiler of one of them")
+    if own and own < (6, 3):
+        reasons.append(f"ROCm {rocm}: rocprofv3 takes --pmc on the command line since ROCm 6.3")
+    paranoid = _text(root / "proc/sys/kernel/perf_event_paranoid")
+    if paranoid.lstrip("-").isdigit() and int(paranoid) > 2 and os.geteuid():
+        reasons.append(f"kernel.perf_event_paranoid is {paranoid}: above 2 only root or CAP_PERFMON may count")
+    if "RmProfilingAdminOnly: 1" in _text(root / "proc/driver/nvidia/params") and os.geteuid():
+        reasons.append("NVIDIA's driver lets only root count (NVreg_RestrictProfilingToAdminUsers)")
+    modes = (found.get("partition", "SPX"), found.get("memory_mode", "NPS1"))
+    if modes != ("SPX", "NPS1"):
+        reasons.append(f"the GPU is in {' and '.join(modes)} mode")
+    if others := sorted(path.name for path in (root / "sys/class/kfd/kfd/proc").glob("[0-9]*")):
+        reasons.append(f"other processes use the node's GPUs (pid {', '.join(others[:6])})")
+    return reasons
 
 
 def _check_partition(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> None:

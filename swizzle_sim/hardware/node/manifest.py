@@ -15,15 +15,15 @@ MANIFEST = "manifest.json"
 RESULT = "result.json"
 RAW = "raw"
 PACKAGE = "package"  # folder of a bundle with what its kernel's file imports of its own package
-EXTRA = (MANIFEST, RESULT, RAW)  # may lie in the folder without being in the manifest's list
+IMPORTED = (".py", ".pyc", ".so", ".pyd", ".pth")  # endings of what Python loads by name
 
 
 class Refused(Exception):
     """The flow cannot go on; the message says why and what to do."""
 
 
-def digest(data: bytes) -> str:
-    """SHA-256 in hexadecimal."""
+def digest(data: Any) -> str:
+    """SHA-256 of bytes or of a buffer, in hexadecimal."""
     return hashlib.sha256(data).hexdigest()
 
 
@@ -59,16 +59,16 @@ def check_files(folder: Path, manifest: Mapping[str, Any]) -> None:
             raise Refused(f"{path} is missing: remake the bundle")
         if found != wanted:
             raise Refused(f"{path} was changed after the bundle was made: SHA-256 {found}, the manifest says {wanted}")
-    known = {*manifest["files"], *EXTRA}
-    folders = {str(parent) for name in known for parent in Path(name).parents}
     for path in sorted(folder.rglob("*")):
-        name = str(path.relative_to(folder))
-        first = name.split("/", maxsplit=1)[0]
-        if first in (RAW, RESULT) or name in known or (path.is_dir() and name in folders):
-            continue
-        if path.parent == folder and path.suffix in (".out", ".err", ".log") and path.is_file():
-            continue  # what a job queue leaves
-        raise Refused(f"{path} is not in the bundle's manifest: delete it, only files of the manifest are run")
+        name = path.relative_to(folder)
+        if str(name) not in manifest["files"] and name.parts[0] != RAW and _is_importable(path, name):
+            raise Refused(f"{path} is not in the bundle's manifest, and Python could load it: delete it")
+
+
+def _is_importable(path: Path, name: Path) -> bool:
+    """Whether a file, or a linked folder, could be imported: what a queue, an editor or a crash leaves cannot."""
+    named = all(part.isidentifier() for part in (*name.parts[:-1], name.name.split(".", maxsplit=1)[0]))
+    return named and (path.suffix in IMPORTED or (path.is_symlink() and path.is_dir()))
 
 
 def read_order(folder: Path, manifest: Mapping[str, Any], candidate: Mapping[str, Any]) -> array:

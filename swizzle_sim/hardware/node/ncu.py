@@ -82,22 +82,27 @@ class NsightCompute:
     """Counts with ncu; it launches a kernel once for each group of metrics and restores memory between."""
 
     name = "ncu"
-    passes = (
-        (
-            "lts__t_sectors.sum",
-            "lts__t_sectors_lookup_hit.sum",
-            "lts__t_sectors_lookup_miss.sum",
-            "lts__t_sectors_srcunit_tex.sum",
-            "lts__t_sectors_srcunit_tex_op_read.sum",
-            "lts__t_sectors_srcunit_tex_op_read_lookup_hit.sum",
-            "lts__t_sectors_srcunit_ltcfabric.sum",
-            "dram__bytes_read.sum",
-            "dram__bytes_write.sum",
-            DURATION,
-            *LAUNCH,
-        ),
+    usual = "/usr/local/cuda/bin/ncu"
+    probe = (DURATION,)
+    flushes = False
+    metrics = (
+        "lts__t_sectors.sum",
+        "lts__t_sectors_lookup_hit.sum",
+        "lts__t_sectors_lookup_miss.sum",
+        "lts__t_sectors_srcunit_tex.sum",
+        "lts__t_sectors_srcunit_tex_op_read.sum",
+        "lts__t_sectors_srcunit_tex_op_read_lookup_hit.sum",
+        "lts__t_sectors_srcunit_ltcfabric.sum",
+        "dram__bytes_read.sum",
+        "dram__bytes_write.sum",
+        DURATION,
+        *LAUNCH,
     )
     cold = "ncu flushes the caches before each pass of a counted launch (--cache-control all), clocks left alone"
+
+    def passes(self, _: str) -> list[tuple[str, ...]]:
+        """All at once: ncu divides them itself."""
+        return [self.metrics]
 
     def version(self, program: str, log: Path) -> str:
         """Version line of ``ncu --version``."""

@@ -8,11 +8,14 @@ already over all channels of all XCDs.
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from .counted_launch import CountedLaunch, name_pattern
+from .formulas import formulas_of
 from .processes import version_of
 
 NEEDED = ("Dispatch_Id", "Kernel_Name", "Counter_Name", "Counter_Value")
@@ -20,6 +23,7 @@ _KEPT = (
     *("Agent_Id", "Grid_Size", "Workgroup_Size", "LDS_Block_Size", "Scratch_Size"),
     *("VGPR_Count", "Accum_VGPR_Count", "SGPR_Count"),
 )
+_ROCPD_FACTS = tuple(name.lower() for name in _KEPT if name != "Agent_Id")
 OUT = "pass"
 
 
@@ -40,6 +44,21 @@ def read_counters(path: Path) -> tuple[list[CountedLaunch], list[str]]:
         # without _sum a counter has one row for each channel and XCD
         one.counters[name] = one.counters.get(name, 0.0) + value
     return list(found.values()), notes
+
+
+def read_rocpd(path: Path) -> tuple[list[CountedLaunch], list[str]]:
+    """Launches with their counters."""
+    with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
+        db.row_factory = sqlite3.Row
+        rows = db.execute("SELECT * FROM counters_collection").fetchall()
+    found: dict[int, CountedLaunch] = {}
+    for row in map(dict, rows):
+        one = found.setdefault(row["dispatch_id"], CountedLaunch(row["dispatch_id"], row["kernel_name"]))
+        one.counters[row["counter_name"]] = one.counters.get(row["counter_name"], 0.0) + float(row["value"])
+        if "start" in row and "end" in row:
+            one.duration_ns = float(row["end"]) - float(row["start"])
+        one.about = {name: str(row[name]) for name in _ROCPD_FACTS if row.get(name) is not None}
+    return list(found.values()), []
 
 
 def whole_lines(path: Path, notes: list[str]) -> list[str]:
@@ -76,13 +95,24 @@ class Rocprofv3:
     """Counts with rocprofv3, at most four TCC counters a run."""
 
     name = "rocprofv3"
-    passes = (
-        ("TCC_HIT_sum", "TCC_MISS_sum", "TCC_REQ_sum", "TCC_READ_sum"),
-        ("TCC_EA0_RDREQ_sum", "TCC_EA0_RDREQ_32B_sum", "TCC_BUBBLE_sum", "TCC_EA0_RDREQ_DRAM_sum"),
-        ("TCC_EA0_WRREQ_sum", "TCC_EA0_WRREQ_64B_sum", "TCC_REQ_sum", "TCC_ATOMIC_sum"),
-        ("TCP_TCC_READ_REQ_sum",),
-    )
-    cold = "a buffer of twice the caches is read before each counted launch; the L2s are cold as on every launch"
+    usual = "/opt/rocm/bin/rocprofv3"
+    probe = ("SQ_WAVES",)
+    flushes = True
+    cold = "a buffer of twice the caches is written before each counted launch; the L2s are cold as on every launch"
+
+    def passes(self, arch: str) -> list[tuple[str, ...]]:
+        """Hits and misses, reads, writes with atomics, and what L1s ask for: each in a run of its own."""
+        read, written = (
+            tuple(name for one in formulas_of(arch) if one.quantity == f"{what}_bytes" for name in one.terms)
+            for what in ("read", "write")
+        )
+        more = {"gfx942": "TCC_EA0_RDREQ_DRAM_sum", "gfx950": "TCC_EA0_RDREQ_sum"}.get(arch)
+        return [
+            ("TCC_HIT_sum", "TCC_MISS_sum", "TCC_REQ_sum", "TCC_READ_sum"),
+            (*read, *([more] if more else [])),
+            (*written, "TCC_REQ_sum", "TCC_ATOMIC_sum"),
+            ("TCP_TCC_READ_REQ_sum",),
+        ]
 
     def version(self, program: str, log: Path) -> str:
         """Version line of ``rocprofv3 --version``."""
@@ -98,13 +128,17 @@ class Rocprofv3:
     def read(self, folder: Path) -> tuple[list[CountedLaunch], list[str]]:
         """Launches of every ``counter_collection.csv`` below a folder; some versions add a level of folders."""
         files = sorted(folder.rglob("*counter_collection.csv"))
+        files = files or sorted(folder.rglob("*.db"))  # what ROCm 7 writes by default, whatever was asked for
         if not files:
             others = ", ".join(sorted(path.name for path in folder.rglob("*") if path.is_file())[:6]) or "nothing"
-            return [], [f"no counter_collection.csv; there is {others}"]
+            return [], [f"no counter_collection.csv and no rocpd file; there is {others}"]
         dispatches: list[CountedLaunch] = []
         notes: list[str] = []
         for path in files:
-            found, said = read_counters(path)
+            try:
+                found, said = (read_rocpd if path.suffix == ".db" else read_counters)(path)
+            except sqlite3.Error as error:
+                found, said = [], [f"{path.name}: {error}"]
             dispatches += found
             notes += said
         return dispatches, notes

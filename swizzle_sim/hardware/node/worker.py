@@ -1,7 +1,8 @@
-"""The process that touches the GPU: ``python -B -m node.worker VERB``, in the bundle's folder.
+"""``confirm.py worker VERB``: the process that has PyTorch, Triton and the GPU.
 
-``describe`` writes what GPU it is, ``time`` checks and times all candidates, ``count`` launches one of them under a
-profiler. Results are lines of JSON in a file, each complete when it is written.
+``describe`` writes what GPU it is, ``time`` checks and times all candidates and stores them for `node.launcher`,
+``store`` does that alone, ``count`` launches some under a profiler where the launcher cannot. Results are lines of JSON
+in a file, each complete when it is written.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
-from .launches import POISONS, Tensors, launcher, load_function, torch
-from .manifest import Refused, check_files, read_manifest, read_order
+from .board import Board
+from .launcher import COUNT_WARMUPS, COUNTED, STORED
+from .launches import POISONS, Tensors, launcher, load_function, stored_kernel, torch
+from .manifest import Refused, check_files, digest, read_manifest, read_order
 
 WARMUPS = 3
 FLUSH_BYTES = 512 << 20  # twice MI300X's Infinity Cache
@@ -28,8 +31,6 @@ STATES = {
     "cold": "after reading {mib} MiB of other data, which leaves clean lines in every cache",
     "warm": "right after a launch of the same candidate on the same tensors",
 }
-COUNTED = 3  # launches a profiler is shown, after the one that warms up
-COUNT_WARMUPS = 1
 
 
 class Clock:
@@ -82,35 +83,43 @@ class Clock:
         return begin, end
 
 
-def main(words: list[str]) -> int:
+def main(words: list[str], folder: Path) -> int:
     """Run one verb."""
     parser = argparse.ArgumentParser(prog="worker")
-    parser.add_argument("verb", choices=("describe", "time", "count"))
-    parser.add_argument("--bundle", type=Path, required=True)
+    parser.add_argument("worker")
+    parser.add_argument("verb", choices=("describe", "time", "store", "count"))
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--candidate")
-    parser.add_argument("--skip", nargs="*", default=(), help="candidates that took an earlier process with them")
+    parser.add_argument("--candidates", nargs="*", default=())
+    parser.add_argument("--store", type=Path, help="folder for code objects and inputs")
     parser.add_argument("--samples", type=int, default=0)
     parser.add_argument("--flush-bytes", type=int, default=FLUSH_BYTES)
     given = parser.parse_args(words)
-    with open(given.out, "a", encoding="utf-8") as out:
-
-        def say(**line: Any) -> None:
-            out.write(json.dumps(line, allow_nan=False) + "\n")
-            out.flush()
-
-        if given.verb == "describe":
-            say(what="device", **describe())
-            return 0
-        manifest = read_manifest(given.bundle)
-        check_files(given.bundle, manifest)
-        work = Work(given.bundle, manifest)
-        if given.verb == "count":
-            work.count(given.candidate, given.flush_bytes)
-        else:
-            work.check_and_time(given.samples, given.flush_bytes, say, given.skip)
-        say(what="end")
+    try:
+        with open(given.out, "a", encoding="utf-8") as out:
+            _run(given, folder, out)
+    except Refused as refusal:
+        sys.exit(str(refusal))
     return 0
+
+
+def _run(given: argparse.Namespace, folder: Path, out: TextIO) -> None:
+    def say(**line: Any) -> None:
+        out.write(json.dumps(line, allow_nan=False) + "\n")
+        out.flush()
+
+    if given.verb == "describe":
+        say(what="device", **describe())
+        return
+    manifest = read_manifest(folder)
+    check_files(folder, manifest)
+    work = Work(folder, manifest, given.candidates)
+    if given.verb == "count":
+        work.count(given.flush_bytes)
+        return
+    launches = work.launches if given.verb == "store" else work.check_and_time(given.samples, given.flush_bytes, say)
+    if given.store:
+        work.store(launches, given.store, say)
+    say(what="end")
 
 
 def describe() -> dict[str, Any]:
@@ -150,10 +159,15 @@ def _triton_version() -> str:
 class Work:
     """Candidates of a bundle, ready to launch."""
 
-    def __init__(self, folder: Path, manifest: Mapping[str, Any]):
+    def __init__(self, folder: Path, manifest: Mapping[str, Any], names: Sequence[str] = ()):
         self.folder, self.manifest = folder, manifest
-        self.by_id = {one["id"]: one for one in manifest["candidates"]}
+        self.by_id = {one["id"]: one for one in manifest["candidates"] if not names or one["id"] in names}
         self.tensors = Tensors(manifest["launch"], folder, manifest["seed"])
+
+    @property
+    def launches(self) -> dict[str, Any]:
+        """Call that launches each candidate."""
+        return {name: self.launch_of(one) for name, one in self.by_id.items()}
 
     def launch_of(self, candidate: Mapping[str, Any]) -> Any:
         """Call that launches a candidate."""
@@ -161,23 +175,45 @@ class Work:
         launch = {**self.manifest["launch"], "options": candidate.get("options", {})}
         return launcher(function, launch, self.tensors.values)
 
-    def count(self, name: str, flush_bytes: int) -> None:
-        """Launch one candidate for a profiler: once to warm up, then cold each time."""
-        launch = self.launch_of(self.by_id[name])
-        clock = Clock({name: launch}, flush_bytes)
-        for _ in range(COUNT_WARMUPS + COUNTED):
-            self.tensors.prepare(POISONS[0])
-            clock.cold()
-            launch()
-            torch.cuda.synchronize()
+    def store(self, launches: Mapping[str, Any], folder: Path, say: Any) -> None:
+        """Write code objects, inputs and digests of outputs for `node.launcher`."""
+        folder.mkdir(parents=True, exist_ok=True)
+        vendor = "amd" if getattr(torch.version, "hip", None) else "nvidia"
+        lines: list[dict[str, Any]] = []
+        for name, launch in launches.items():
+            compiled, outputs = self._outputs(launch)
+            try:
+                kernel = stored_kernel(compiled, self.manifest["launch"], folder, name)
+            except Refused as why:
+                say(what="not stored", candidate=name, why=str(why))
+                continue
+            if self._outputs(launch)[1] != outputs:
+                outputs = {}  # such as sums by atomics, in the order in which workgroups come
+            lines.append({"what": "kernel", "candidate": name, **kernel, "outputs": outputs})
+        lines.append({"what": "buffers", "vendor": vendor, "buffers": self.tensors.store(folder) if lines else {}})
+        (folder / STORED).write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
 
-    def check_and_time(self, samples: int, flush_bytes: int, say: Any, skip: Sequence[str] = ()) -> None:
-        """Check every candidate but those to skip, time those that are right, check them once more."""
+    def _outputs(self, launch: Any) -> tuple[Any, dict[str, str]]:
+        self.tensors.prepare(POISONS[0])
+        compiled = launch()
+        found = self.tensors.outputs()
+        return compiled, {key: digest(one.cpu().numpy()) for key, one in found.items()}
+
+    def count(self, flush_bytes: int) -> None:
+        """Launch candidates for a profiler, one after the other: once to warm up, then cold each time."""
+        for launch in self.launches.values():
+            clock = Clock({"": launch}, flush_bytes)
+            for _ in range(COUNT_WARMUPS + COUNTED):
+                self.tensors.prepare(POISONS[0])
+                clock.cold()
+                launch()
+                torch.cuda.synchronize()
+
+    def check_and_time(self, samples: int, flush_bytes: int, say: Any) -> dict[str, Any]:
+        """Check every candidate, time those that are right, check them once more; returns the calls of those."""
         original = self.launch_of(self.manifest["candidates"][0])
         launches: dict[str, Any] = {}
         for name, one in self.by_id.items():
-            if name in skip:
-                continue
             say(what="begin", candidate=name)
             try:
                 launch = original if one["order"] is None else self.launch_of(one)
@@ -192,11 +228,14 @@ class Work:
         if samples and launches:
             clock = Clock(launches, flush_bytes)
             clock.warm_up()
+            board = Board(torch.cuda.get_device_properties(0))
+            board.read()
             for batch in clock.samples(samples):
-                say(what="times", states=clock.states, unit="us", times=batch)
+                say(what="times", states=clock.states, unit="us", times=batch, board=board.read())
             del clock
         for name, launch in launches.items():
             say(what="check", when="after", candidate=name, **self.check(original, launch, POISONS[1]))
+        return launches
 
     def check(self, original: Any, launch: Any, poison: int) -> dict[str, Any]:
         """Outputs of a candidate compared with those of the unswizzled kernel, from the same poisoned memory."""
@@ -221,10 +260,3 @@ class Work:
 
 def _short(error: Exception) -> str:
     return re.sub(r"\s+", " ", f"{type(error).__name__}: {error}")[:600]
-
-
-if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except Refused as refusal:
-        sys.exit(str(refusal))

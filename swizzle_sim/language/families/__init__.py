@@ -92,12 +92,15 @@ def _read_families() -> dict[str, Family]:
             template=whole(texts[name]),
             source=one["source"],
             parameters={
-                key: Parameter(rule["default"], 1, rule.get("most", 1 << 16), rule["doc"])
+                key: Parameter(rule["default"], rule.get("least", 1), rule.get("most", 1 << 16), rule["doc"])
                 for key, rule in one.get("parameters", {}).items()
             },
             axes=one.get("axes", 0),
             condition=one.get("condition", "always"),
-            spelled=one.get("spelled", {}),
+            spelled={
+                key: {value: whole(text) for value, text in texts_of.items()}
+                for key, texts_of in one.get("spelled", {}).items()
+            },
         )
         for name, one in data.items()
     }

@@ -24,7 +24,7 @@ SHOWN_DPI = 80
 LAUNCHED = "launch order"
 MAX_MAPS = 4
 NUMBERED_SIDE = 10  # maps up to this side carry the XCD's number in each tile
-EXACT = "exact: round-robin dispatch and the swizzle's own arithmetic"
+EXACT = "exact: the dispatch rule and the swizzle's own arithmetic"
 
 
 def png(figure: Figure, *, note: str = "simulated", dpi: int = 150, **options) -> bytes:

@@ -48,7 +48,7 @@ class Tuned:
         """Best swizzle by what ranks orders of one grid on the GPU, of equal ones the fastest."""
         if not self.scores or not self.scorer:
             return None
-        (objective,) = default_objectives(self.scorer.gpu.name, self.scorer.replay)
+        (objective,) = default_objectives(self.scorer.gpu.name, self.scorer.replay, self.scorer.work_class)
         tied = min(map(objective.cost, self.scores.values())) + objective.tolerance(self.scorer.gpu.name)
         return min(
             (one for one in self.scores.items() if objective.cost(one[1]) <= tied), key=lambda one: one[1].time_us

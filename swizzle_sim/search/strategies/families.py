@@ -11,8 +11,10 @@ from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.pricing.sharing import shared_lines
 from swizzle_sim.search.candidates import Candidate, distinct_shortlist, family_candidates, family_specs, shortlist
 from swizzle_sim.search.judge import Judge
+from swizzle_sim.search.kept import kept_candidates, read_kept
 from swizzle_sim.search.loop import Run, RunConfig, about_run, counting, one_after_another, open_run, run
 from swizzle_sim.search.ranking import HIT_RATE, Objective, ranking_of
+from swizzle_sim.search.templates import read_template
 from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Gpu
 
@@ -33,7 +35,7 @@ def optimize(
     scorer: Scorer | None = None,
     **options: Any,
 ) -> Run:
-    """Try candidates on a kernel and rank them by time, or by L2 hit rate where times do not rank orders of the GPU.
+    """Try candidates on a kernel and rank them by time, or by L2 hit rate where that decides for its class on the GPU.
 
     Parameters
     ----------
@@ -65,12 +67,18 @@ def optimize(
         options |= {"replay": scorer.replay, "seed": scorer.seed, "jitter_ns": scorer.jitter_ns}
     how = RunConfig(**options)
     scorer = scorer or Scorer(kernel, gpu, **how.of_scorer)
-    objectives = how.objectives_on(gpu)
+    objectives = how.objectives_on(scorer)
     about = about_run(scorer, how.command, objectives)
     if candidates is None and not how.resume and (most := most_candidates(scorer, objectives, how.max_minutes)):
         about["most_candidates"] = most
+    if candidates is None and not how.resume and (kept := read_kept()):
+        about["kept"] = [template.text for template in kept]
     with open_run(Path(folder), about, how.resume) as history:
-        tried = list(_families(scorer, history.about.get("most_candidates")) if candidates is None else candidates)
+        most, own = history.about.get("most_candidates"), map(read_template, history.about.get("kept", ()))
+        tried = list(candidates or ())
+        if candidates is None:
+            first = () if most == SETTLED else kept_candidates(tuple(own), kernel, gpu)
+            tried = [*first, *_families(scorer, most)]
         with history.running():
             on_attempt = counting(how.on_attempt, 1 + len(tried), lambda attempt: True)
             judge, each = Judge(scorer, objectives), one_after_another(tried)

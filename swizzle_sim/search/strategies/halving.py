@@ -36,6 +36,12 @@ EVALUATIONS = 400  # full replays of a search by default
 BATCH = 8  # candidates suggested before any cost is reported; the same for any number of threads
 SAMPLED_FIRST = 4  # published candidates for each evaluation that are looked at on a sample of XCDs
 DRAWS = 4  # suggestions for each replay of its quota, before a round gives up on a template
+UNREPLAYED = {  # by where a candidate of a template ends before its replay
+    "duplicate": "repeat another's permutation",
+    "bound": "cannot beat the best by their bound",
+    "sampled": "fell behind on a sample of XCDs",
+    "screen": "fell behind in lockstep",
+}
 SHOWN = 6  # values of a parameter that the landscape names
 
 
@@ -72,7 +78,7 @@ def search(kernels: Sequence[Kernel], gpu: Gpu, folder: str | Path, plan: Search
     """
     how = RunConfig(**options)
     bench = Bench(*(Scorer(kernel, gpu, **how.of_scorer) for kernel in kernels))
-    plan = replace(plan, objectives=plan.objectives or how.objectives_on(gpu))
+    plan = replace(plan, objectives=plan.objectives or how.objectives_on(bench.main))
     settings = {**plan.as_dict(), "sizes": [dict(kernel.problem) for kernel in kernels[1:]]}
     about = {**about_run(bench.main, how.command, plan.objectives), "search": settings}
     judge = Judge(bench, plan.objectives, prunes=True)
@@ -318,11 +324,11 @@ def landscape(template: Template, attempts: Sequence[Attempt]) -> str:
     tried = [a for a in attempts if a.number]
     scored = [a for a in tried if a.score is not None]
     refused = [a for a in tried if not a.verdict["bijective"]]
-    counts = {stage: sum(a.verdict["stage"] == stage for a in tried) for stage in ("duplicate", "bound", "sampled")}
+    ends = {stage: sum(a.verdict["stage"] == stage for a in tried) for stage in UNREPLAYED}
+    ends_in_words = "".join(f", {n} {UNREPLAYED[stage]}" for stage, n in ends.items() if n)
     lines = [
-        f"{len(tried)} of {template.size} combinations tried: {len(scored)} scored, {counts['duplicate']} repeat "
-        f"another's permutation, {counts['bound']} cannot beat the best by their bound, {counts['sampled']} fell "
-        f"behind on a sample of XCDs, {len(refused)} are no bijection."
+        f"{len(scored)} of {template.size} combinations replayed{ends_in_words}, {len(refused)} no bijection, "
+        f"{max(0, template.size - len(tried))} not looked at."
     ]
     if refused:
         lines.append(f"For example {refused[0].name}: {refused[0].critique}")
