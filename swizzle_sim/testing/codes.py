@@ -35,7 +35,6 @@ RULES = (
     Rule("SW106", "raises", "A function that is called raises, or ends its process", ("raised", "died")),
     Rule("SW107", "torn-cluster", "Workgroups of one cluster do not stay together", ("torn-cluster",)),
     Rule("SW108", "deadlock", "A tile is handed out before one that it waits for", ("deadlock",)),
-    Rule("SW109", "hit-rate-lost", "A kernel's L2 hit rate fell by more than is allowed", ("hit-rate",)),
     Rule("SW201", "no-value", "A name has no value: give it one in a comment", words="ha(s|ve) no value"),
     Rule("SW202", "no-tile", "No usual name holds the tile: say which, as answer=", words="say which names"),
     Rule("SW203", "no-extent", "What a coordinate counts up to is not known: say it, as tiles=", words="tiles="),
