@@ -1,9 +1,10 @@
-"""Progress on stderr: a bar on a terminal, a line a minute in a log, nothing where nothing is counted."""
+"""Progress on stderr: a bar on a terminal, from the first count or after two seconds, and a line a minute in a log."""
 
 from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 
 from rich import progress
@@ -12,6 +13,7 @@ from rich.console import Console
 from swizzle_sim.base.text import visible
 
 LOG_FIRST_S, LOG_EVERY_S = 10.0, 60.0
+SOON_S = 2.0  # a step without counts that is over by then shows nothing
 
 
 class Progress:
@@ -24,12 +26,17 @@ class Progress:
         self.what, self.unit = what, unit
         self._live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self._bar: progress.Progress | None = None  # made by the first count: a cached answer shows none
+        self._lock = threading.Lock()  # of the bar, which the timer may make too
+        self._later = threading.Timer(SOON_S, self._shown)
+        self._later.daemon = True
         self._began_s = self._log_at_s = time.monotonic()
         self._from: int | None = None  # the first count: of a run that goes on much was done before
 
     def __enter__(self) -> Progress:
         self._began_s = time.monotonic()
         self._log_at_s = self._began_s + LOG_FIRST_S
+        if self._live:
+            self._later.start()
         return self
 
     def __call__(self, done: int, total: int | None = None, *, note: str = "", what: str = "") -> None:
@@ -64,21 +71,29 @@ class Progress:
             print(line, file=sys.stderr, flush=True)
 
     def __exit__(self, *exc_info: object) -> None:
+        self._later.cancel()
+        if self._live and self._later.is_alive():
+            self._later.join()
         if self._bar is not None:
             self._bar.stop()
 
     def _shown(self) -> progress.Progress:
-        if self._bar is None:
-            self._bar = progress.Progress(
-                progress.TextColumn("{task.description}", markup=False),
-                progress.BarColumn(bar_width=24),
-                progress.MofNCompleteColumn(),
-                progress.TextColumn(self.unit, markup=False),
-                progress.TimeRemainingColumn(compact=True),
-                progress.TextColumn("{task.fields[note]}", markup=False),
-                console=Console(stderr=True, highlight=False),
-                transient=True,
-            )
-            self._bar.add_task(self.what, total=None, note="")
-            self._bar.start()
-        return self._bar
+        with self._lock:
+            if self._bar is None:
+                self._bar = self._made()
+            return self._bar
+
+    def _made(self) -> progress.Progress:
+        bar = progress.Progress(
+            progress.TextColumn("{task.description}", markup=False),
+            progress.BarColumn(bar_width=24),
+            progress.MofNCompleteColumn(),
+            progress.TextColumn(self.unit, markup=False),
+            progress.TimeRemainingColumn(compact=True),
+            progress.TextColumn("{task.fields[note]}", markup=False),
+            console=Console(stderr=True, highlight=False),
+            transient=True,
+        )
+        bar.add_task(self.what, total=None, note="")
+        bar.start()
+        return bar

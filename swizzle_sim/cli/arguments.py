@@ -243,7 +243,8 @@ def load_fitting(name: str, words: Sequence[str] | None, gpu: Gpu, compile: bool
     if compile and not found.resources.source.startswith(f"compiled for {gpu.arch} "):
         from swizzle_sim.capture.occupancy import compiled_for
 
-        found = compiled_for(found, gpu)
+        with Progress("compiling the kernel"):
+            found = compiled_for(found, gpu)
     try:
         workgroups_per_cu(found.resources, gpu)
     except ReplayError as error:

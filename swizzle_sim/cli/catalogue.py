@@ -180,7 +180,8 @@ def show(
     k = scorer.kernel
     chosen = middle_of(k.grid) if workgroup is None else workgroup
     shared = sharing(scorer.plan.trace, chosen)
-    facts = work_out(scorer)
+    with Progress("tracing the kernel, and finding its bound"):
+        facts = work_out(scorer)
     words = sharing_words(shared, k.grid, chosen, scorer.gpu, k.programs)
     compiled, limits = _compiled(k, scorer.gpu), limits_of(k.resources, scorer.gpu)
     if picture:

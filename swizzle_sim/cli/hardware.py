@@ -152,7 +152,8 @@ def import_(
         _show_registered(scored(result), json)
         return
     if result.is_dir():
-        again = agreements_in(result, replay)
+        with Progress("predicting again"):
+            again = agreements_in(result, replay)
         _show(again, json, _stored(result, again))
         return
     found = read_result(result)
@@ -160,7 +161,9 @@ def import_(
     manifest = manifest_for(found, where)
     check_result(found, manifest)
     stored = None if (where / MANIFEST).is_file() else keep_result(where, found)
-    _show([compare(manifest, found, predictor(where, manifest))], json, [str(stored)] if stored else [])
+    with Progress("comparing with the predictions"):
+        compared = compare(manifest, found, predictor(where, manifest))
+    _show([compared], json, [str(stored)] if stored else [])
 
 
 def _show_registered(found: Registered, json: bool) -> None:

@@ -251,7 +251,7 @@ def _conclude(run: Run, scorer: Scorer, given: RunOptions) -> End:
     with History(run.folder) as history:
         run = replace(run, ranking=ranking_of(history.about, run.folder))
     written = rewrite_best(run, scorer.kernel, scorer.gpu) if scorer.kernel.file else None
-    with History(run.folder) as history:
+    with History(run.folder) as history, Progress("drawing the report"):
         if given.report:
             write_report(history, scorer)
         else:

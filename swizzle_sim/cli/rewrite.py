@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from swizzle_sim.base.progress import Progress
 from swizzle_sim.cli.arguments import Json, Launch, SwizzleText, grouped, load_swizzle, option, parse_sizes
 from swizzle_sim.cli.output import print_json, say
 from swizzle_sim.search.history import History
@@ -64,7 +65,7 @@ def rewrite(
 
     candidate, device, spellings = load_swizzle(swizzle), load_gpu(launch.gpu), emissions(elsewhere)
     price = None
-    with shared_worker():
+    with shared_worker(), Progress("rewriting, compiling, and comparing in the interpreter"):
         work = workload(launch.kernel, parse_sizes(launch.sizes))
         spelling = GENERAL if GENERAL in spellings else spellings[0]
         found = rewrite_workload(work, candidate, num_xcds=device.xcds, at=at, emission=spelling)

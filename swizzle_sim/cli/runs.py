@@ -164,7 +164,7 @@ def report(
     """Write the report of a run: report.html, pictures, and the best swizzle as text, Triton and HIP."""
     from swizzle_sim.report import write_report
 
-    with History(run) as history:
+    with History(run) as history, Progress("drawing the report"):
         going_on = watch and history.state == "running"
         page = write_report(history, refresh_s=WATCH_S if going_on else 0)
     if json:

@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ProcessPoolExecutor
 from importlib import metadata
 from pathlib import Path
@@ -285,6 +286,15 @@ def test_without_a_count_nothing_is_shown(monkeypatch, stream):
     with Progress("counting"):
         pass
     assert shown.getvalue() == ""
+
+
+def test_a_step_without_counts_is_shown_once_it_takes_long(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", shown := Terminal())
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(progress, "SOON_S", 0.01)
+    with Progress("thinking"):
+        time.sleep(0.2)
+    assert "thinking" in shown.getvalue()
 
 
 @pytest.mark.parametrize("stream", [io.StringIO, Terminal])
