@@ -73,7 +73,7 @@ def test_every_figure_is_drawn(opened, report, width, form, other):
     )
     assert max(lengths) > 100
     bars = opened.eval_on_selector_all(".bar rect.after", "all => all.map(one => one.getBoundingClientRect().width)")
-    assert len(bars) == 7 and max(bars) > 30
+    assert len(bars) == 8 and max(bars) > 30  # power among them
     assert report.stat().st_size < 3_000_000
 
 
