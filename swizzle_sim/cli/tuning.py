@@ -72,7 +72,7 @@ def find_ceiling(launch: Launch, run: RunOptions, evaluations: int | None, json:
     score_table(title_of(workload, device), ("", "swizzle"), rows, device.name, replay)
     behind = 100 * (found.permutation.l2_hit_rate - found.formula.l2_hit_rate)
     for said in (
-        f"best formula: {behind:.2f} points below the best of {found.evaluations} permutations, "
+        f"best formula: {behind:.2f} points below the best permutation of {found.evaluations}, "
         f"{100 * (found.bound - found.formula.l2_hit_rate):.2f} below the proven bound of {pct(found.bound)} %",
         f"cheapest assignment found: {pct(found.assigned_bound)} % with infinite caches",
         *(str(file) for file in files),
