@@ -192,6 +192,7 @@ def run(
             pass
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
+            loop.save()
             if isinstance(judge, Judge):
                 judge.map = map
             strategy.close()
@@ -211,6 +212,7 @@ class _Loop:
     amend: Callable[[Attempt], Attempt]
     made: list[Attempt] = field(default_factory=list)
     stored: deque[Attempt] = field(default_factory=deque)
+    unsaved: list[Attempt] = field(default_factory=list)
     next_number: int = 0
     timed_out: bool = False
     is_over: bool = False
@@ -250,7 +252,14 @@ class _Loop:
                 return self.made[first:]
         while waiting and not self.is_over:
             self._store(*waiting.popleft())
+        self.save()
         return self.made[first:]
+
+    def save(self) -> None:
+        """Put on disk what was judged since: in one go, since a disk takes as long for one as for all."""
+        unsaved, self.unsaved = self.unsaved, []  # first: after a Ctrl-C in the middle nothing is stored twice
+        if unsaved and isinstance(self.history, History):
+            self.history.append(*unsaved)
 
     def _looked(self, asked: Iterable[Candidate | str]) -> Iterator[tuple[Judge, Look, Attempt | None]]:
         for place in asked:
@@ -271,10 +280,13 @@ class _Loop:
 
     def _store(self, judge: Judge, found: Attempt | Future[Attempt]) -> None:
         """Store the next attempt, unless it is stored, and learn from it."""
+        if isinstance(found, Future) and not found.done():
+            self.save()  # rather than wait
         attempt = found if isinstance(found, Attempt) else self.amend(judge.worded(found.result()))
-        if attempt is not found:
-            if isinstance(self.history, History):
-                attempt = as_stored(attempt)  # what a strategy is told is what it would be told after a stop
+        if attempt is not found and isinstance(self.history, History):
+            attempt = as_stored(attempt)  # what a strategy is told is what it would be told after a stop
+            self.unsaved.append(attempt)
+        elif attempt is not found:
             self.history.append(attempt)
         judge.learn(attempt)
         self.made.append(attempt)

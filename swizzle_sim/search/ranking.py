@@ -264,11 +264,21 @@ class Ranking:
             rest = [[one] for i, one in enumerate(scored) if i not in set(front)]
             return [[scored[i] for i in front], *rest] if front else rest
         found: list[list[Attempt]] = []
-        while scored:
-            best = scored[0]
-            tied = [one for one in scored if one is best or self._ties(best, one, evenest, first=not found)]
+        left = [(one, self.is_behind(_score(one), evenest), self.cost(one)[0]) for one in scored]
+        tolerance = self.tolerance
+        while left:
+            best, behind, cost = left[0]
+            near = [
+                one is best
+                or (
+                    is_behind == behind
+                    and (abs(other - cost) <= tolerance or (not found and one.number in self.inseparable))
+                )
+                for one, is_behind, other in left
+            ]
+            tied = [one for (one, *_), ties in zip(left, near, strict=True) if ties]
             found.append(sorted(tied, key=partial(self._breaks_tie, least=_least(tied))))
-            scored = [one for one in scored if all(one is not other for other in tied)]
+            left = [one for one, ties in zip(left, near, strict=True) if not ties]
         return found
 
     def order(self, attempts: Iterable[Attempt]) -> list[Attempt]:
@@ -300,12 +310,6 @@ class Ranking:
         score = _score(one)
         behind = self.is_behind(score, evenest)
         return (behind, *self.cost(one), score.time_us, score.hbm_bytes, len(one.source), one.number)
-
-    def _ties(self, best: Attempt, other: Attempt, evenest: float, *, first: bool) -> bool:
-        if self.is_behind(_score(best), evenest) != self.is_behind(_score(other), evenest):
-            return False
-        near = abs(self.cost(other)[0] - self.cost(best)[0]) <= self.tolerance
-        return near or (first and other.number in self.inseparable)
 
     def _breaks_tie(self, one: Attempt, least: Sequence[float]) -> tuple[Any, ...]:
         steps = [steps_more(*three) for three in zip(_moved(_score(one)), least, STEPS, strict=True)]
