@@ -97,7 +97,9 @@ def vector_cycles(assembly: str) -> int:
     if any("mfma" in name for name in code):
         return 0
     loads = [sum(map(bool, map(_GLOBAL.match, body))) for body in loops]
-    body = min((len(one), one) for one, n in zip(loops, loads, strict=True) if n == max(loads))[1] if any(loads) else code
+    body = (
+        min((len(one), one) for one, n in zip(loops, loads, strict=True) if n == max(loads))[1] if any(loads) else code
+    )
     slow = sum(bool(_QUARTER.match(name)) for name in body)
     return WAVE_CYCLES * (sum(name.startswith("v_") for name in body) + 3 * slow)
 
