@@ -252,11 +252,14 @@ PLAIN = "    pid_m = pid // num_pid_n\n    pid_n = pid % num_pid_n\n    tl.store
 COLUMNS = "    pid_n = pid // num_pid_m\n    pid_m = pid % num_pid_m\n    tl.store(x + pid_m, pid_n)\n"
 
 
+TILED = Grid((24,), (4, 6))
+
+
 @pytest.fixture
 def found(tmp_path):
-    def make(body, group):
+    def make(body, group, head=HEAD, grid=TILED):
         path = tmp_path / "k.py"
-        path.write_text(HEAD + body)
+        path.write_text(head + body)
         launch = Launch(
             path=path,
             function="f",
@@ -264,7 +267,7 @@ def found(tmp_path):
             constexprs={"GROUP_M": group, "BLOCK": 16},
             grid=(24,),
         )
-        return own_remap(SimpleNamespace(file="k.py", programs=None, grid=Grid((24,), (4, 6)), launch=launch), 8)
+        return own_remap(SimpleNamespace(file="k.py", claims=None, grid=grid, launch=launch), 8)
 
     return make
 
@@ -280,6 +283,22 @@ def test_a_group_is_found_and_put_off_by_its_constant(found):
 def test_a_remap_without_such_a_constant_is_found_too(found):
     inside = found(COLUMNS, 2)
     assert (inside.constants, inside.tiles[:4].tolist()) == ({}, [0, 6, 12, 18])
+
+
+def test_a_group_in_a_persistent_loop_behind_an_axis_and_under_other_names_is_found(found):
+    expected, flat = found(GROUPED, 2).tiles, Grid((24,))
+    looped = GROUPED.replace("    ", "        ").replace("pid //", "tile //").replace("pid %", "tile %")
+    looped = "    for tile in tl.range(pid, num_pid_m * num_pid_n, BLOCK):\n" + looped.lstrip("\n")
+    named = GROUPED.replace("    pid_m =", "    block_m =").replace("    pid_n =", "    block_n =")
+    offsets = "    rows = block_m * BLOCK + tl.arange(0, BLOCK)\n    cols = block_n * BLOCK + tl.arange(0, BLOCK)\n"
+    at = "x + rows[:, None] * N + cols[None, :]"
+    named = named.replace("    tl.store(x + pid_m, pid_n)", f"{offsets}    tl.store({at}, tl.load({at}))")
+    for body in (looped, named):
+        inside = found(body, 2, grid=flat)
+        assert inside is not None, body
+        assert inside.constants == {"GROUP_M": 1} and np.array_equal(inside.tiles, expected)
+    behind = found(GROUPED, 2, HEAD.replace("pid = ", "z = tl.program_id(1)\n    pid = "), Grid((24, 3)))
+    assert np.array_equal(behind.tiles, np.concatenate([expected + 24 * z for z in range(3)]))
 
 
 def test_a_plain_decode_and_a_group_of_one_are_no_remap(found):
