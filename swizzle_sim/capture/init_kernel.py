@@ -291,8 +291,8 @@ class _Host:
     def _made(self, value: ast.expr) -> Tensor | None:
         """Tensor that an expression makes; None where it makes none that is understood."""
         match value:
-            case ast.Call(made, [tensor, *given], named) if "TensorDescriptor" in ast.unparse(made):
-                blocks = [one.value for one in named if one.arg == "block_shape"]
+            case ast.Call(made, [tensor, *given], keywords) if "TensorDescriptor" in ast.unparse(made):
+                blocks = [one.value for one in keywords if one.arg == "block_shape"]
                 return self._descriptor(tensor, [*given, *blocks])
             case ast.Call(ast.Attribute(owner, name), given) if name in (*MADE, *SAME):
                 written = [one.value for one in value.keywords if one.arg == "dtype"] + (given if name == "to" else [])

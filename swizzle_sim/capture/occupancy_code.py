@@ -86,7 +86,9 @@ def vector_cycles(assembly: str) -> int:
 
     All of the code where no loop loads; 0 where the matrix cores have a part in it.
     """
-    places, code, loops = {}, [], []
+    places: dict[str, int] = {}
+    code: list[str] = []
+    loops: list[list[str]] = []
     for line in assembly.partition(".section\t.AMDGPU")[0].splitlines():
         if label := _LABEL.match(line):
             places[label[1]] = len(code)

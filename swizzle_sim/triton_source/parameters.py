@@ -119,9 +119,9 @@ class _Uses:
             self._hand(call, *self._helpers[call.func.id])
             return
         match call.func:
-            case ast.Attribute(ast.Name(into), "load" | "store" | "atomic_add" as how) if into in self._bases:
-                (self.reads if how == "load" else self.writes).update(self._bases[into])
-                self.descriptors |= self._bases[into]
+            case ast.Attribute(ast.Name(base), "load" | "store" | "atomic_add" as how) if base in self._bases:
+                (self.reads if how == "load" else self.writes).update(self._bases[base])
+                self.descriptors |= self._bases[base]
                 return
         name = self.aliases.called(call)
         atomic = name.startswith("atomic_") and name not in (*LOADS, *STORES)
