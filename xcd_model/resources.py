@@ -42,6 +42,9 @@ class Resources:
     burst_cycles, busy_cycles : int
         From when such loads are there until the next go out, on a CU full of such workgroups; of those the cycles in
         which the workgroup needs the CU's busiest unit.
+    vector_cycles, vector_loads : int
+        Of a kernel without products: cycles in which a workgroup's other arithmetic keeps its CU, for so many loads:
+        those of a turn of its loop, or of its whole code where no loop loads. 0 where nobody knows.
     """
 
     threads: int
@@ -60,3 +63,5 @@ class Resources:
     burst_loads: int = 0
     burst_cycles: int = 0
     busy_cycles: int = 0
+    vector_cycles: int = 0
+    vector_loads: int = 0

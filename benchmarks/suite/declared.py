@@ -18,7 +18,7 @@ import functools
 import inspect
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ from xcd_model.trace.builder import PlacedArray
 MAX_TILE_ITEMS = 1 << 20  # Triton's limit on the items of one tensor
 MAX_OFFSET = 2**31 - 1  # the kernels compute offsets in 32-bit integers
 MAX_WORKGROUPS = 1 << 20
-MAX_INSTRUCTIONS = 1 << 25  # tensor instructions of all workgroups: half a GiB of trace
+MAX_INSTRUCTIONS = 3 << 24  # tensor instructions of all workgroups: three quarters of a GiB of trace
 MAX_TOUCHES = 8e9  # line touches: about a minute of plain replay
 LINE_BYTES = 128  # for estimates of a trace's size only
 
@@ -203,6 +203,7 @@ class Declared:
     compiled: Any  # {(tile, waves): (VGPRs, LDS bytes[, code bytes])}, or a function of the sizes that returns it
     tile: str = ""  # the numbers that `compiled` knows a tile by; all blocks if not given
     estimate: Callable[[Sizes], tuple[int, int, str]] | None = None  # VGPRs, LDS and source of other tiles
+    staged: Callable[[Sequence[int]], int] = math.prod  # items of a tile that LDS holds, in proportion
     num_warps: int | str = 4
     num_stages: int = 2
     in_flight: int  # tensor instructions that are issued before the first of them is waited for
@@ -287,9 +288,9 @@ class Declared:
         instructions, touches = (workgroups * float(each) for each in self.work(s))
         if workgroups > MAX_WORKGROUPS or instructions > MAX_INSTRUCTIONS or touches > MAX_TOUCHES:
             raise SizeError(
-                f"{self.name}: {workgroups} workgroups with {instructions:.1e} tensor instructions and about "
-                f"{touches:.1e} line touches; the limits are {MAX_WORKGROUPS}, {MAX_INSTRUCTIONS:.1e} and "
-                f"{MAX_TOUCHES:.0e}: use a smaller problem or larger blocks"
+                f"{self.name}: {workgroups} workgroups with {instructions:,.0f} tensor instructions and about "
+                f"{touches:,.0f} line touches; the limits are {MAX_WORKGROUPS}, {MAX_INSTRUCTIONS:,} and "
+                f"{MAX_TOUCHES:,.0f}: use a smaller problem or larger blocks"
             )
 
     def _check_blocks(self, s: Sizes) -> None:
@@ -319,7 +320,7 @@ class Declared:
             known_vgprs, known_lds, *code = compiled[near]
             scaled = np.ceil(known_vgprs * load * near[1] / np.prod(near[0]))
             vgprs = int(np.clip(scaled, FEWEST_VGPRS, MOST_VGPRS))
-            lds = int(np.ceil(known_lds * np.prod(tile) / np.prod(near[0])))
+            lds = int(np.ceil(known_lds * self.staged(tile) / self.staged(near[0])))
             source = f"estimated: in proportion to the tile {'x'.join(map(str, near[0]))} on {near[1]} waves, {source}"
         return Resources(
             threads=num_warps * WAVE_SIZE,

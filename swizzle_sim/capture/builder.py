@@ -174,12 +174,17 @@ class FollowingBuilder:
         self._touch(pointer, mask, "store", is_write=True, value=value)
 
     def create_atomic_rmw(self, op, pointer, value, mask, sem, scope):
-        """Record an atomic as one write, whose value is unknown, or claim a tile, which is not recorded."""
+        """Record an atomic as a read and a write, or claim a tile, which is not recorded; its value is unknown."""
         where = known(pointer, "the address of this atomic")
         owners = self._recorder.space.owner(np.unique(where.u)).tolist()
         if any(self._recorder.space.arrays[i].is_counter for i in owners):
             return self._claim(op, where, value)
-        self._touch(pointer, mask, "atomic", is_write=True)
+        return self._atomic(pointer, mask)
+
+    def _atomic(self, pointer: Value, mask: Value | None) -> Unknown:
+        """Record what the L2 reads where its lines are not there, and what it writes."""
+        for is_write in (False, True):
+            self._touch(pointer, mask, "atomic", is_write=is_write)
         return Unknown(f"what the atomic at {source_line()} returns")
 
     def _claim(self, op: Any, where: Known, value: Value) -> Known:
@@ -199,9 +204,8 @@ class FollowingBuilder:
         return self.integer(self._claims.values(self._turn - 1, address, workgroups), kind)
 
     def create_atomic_cas(self, pointer, expected, value, sem, scope):
-        """Record a compare-and-swap as one write; what it returns is unknown."""
-        self._touch(pointer, None, "atomic", is_write=True)
-        return Unknown(f"what the atomic at {source_line()} returns")
+        """Record a compare-and-swap as other atomics; what it returns is unknown."""
+        return self._atomic(pointer, None)
 
     def create_atomic_load(self, pointer, mask, sem, scope):
         """Record an atomic load; it may see what other workgroups wrote, so its items are unknown."""

@@ -57,7 +57,8 @@ class KernelDeclaration:
     options: Mapping[str, Any] = field(default_factory=dict)
     # which of an autotuner's configurations, counted from 0; by default the first that it keeps at these sizes, that
     # compiles and that fits a CU. What ``constexprs`` and the options here say goes before it.
-    config: int | None = None
+    # Or itself, as constants and options by name: ``{"BLOCK_M": 128, "num_warps": 8}``.
+    config: int | Mapping[str, Any] | None = None
     # ``make_inputs(s, seed) -> {parameter: numpy array}``. Tensors left out are drawn at random where they are needed;
     # those with ``is_index=True`` have to be given.
     make_inputs: Callable[[Sizes, int], Mapping[str, Any]] | None = None
@@ -160,15 +161,17 @@ class KernelDeclaration:
     ) -> tuple[dict[str, Any], dict[str, Any], str]:
         """Constants and compile options, the autotuner's and the heuristics' among them, and the configuration."""
         tuning, parameters = self.target.tuning(self.arch), self.target.parameters
+        written = self._written_config()
+        constexprs = {**written, **constexprs}
         own = {name: v for name, v in constexprs.items() if name not in OPTIONS or name in parameters}
         options = {name: v for name, v in constexprs.items() if name not in own} | dict(self.options)
         options |= {n: v for n in ("num_warps", "num_stages") if (v := getattr(self, n)) is not None}
         given, words = {**arguments, **own}, ""
-        if self.config is not None and not tuning.configs:
+        if isinstance(self.config, int) and not tuning.configs:
             raise self._wrong(f"config = {self.config}: there is no autotuner")
-        if tuning.configs:
+        if tuning.configs and not written:
             configs, tried = tuning.at(given)
-            number = tried[0] if self.config is None else self.config
+            number = self.config if isinstance(self.config, int) else tried[0]
             if not 0 <= number < len(configs):
                 raise self._wrong(f"config = {number}: the autotuner has 0 to {len(configs) - 1}")
             constants, of_config = chosen(configs[number], parameters)
@@ -185,6 +188,18 @@ class KernelDeclaration:
                 f"{self.path.name}: {tuning.problem}: give what it decides in constexprs=...", code="declaration"
             )
         return own, options, words
+
+    def _written_config(self) -> dict[str, Any]:
+        """Constants and options of a configuration that the declaration itself writes."""
+        if self.config is None or type(self.config) is int:
+            return {}
+        if not isinstance(self.config, Mapping) or not self.config:
+            raise self._wrong(f"config = {self.config!r}: a number of the autotuner's list, or constants by name")
+        if odd := [name for name in self.config if name not in (*OPTIONS, *self.target.parameters)]:
+            raise self._wrong(
+                f"config: {odd[0]} is no parameter of the kernel and no option; options: {', '.join(OPTIONS)}"
+            )
+        return {name: self._constant(name, value) for name, value in self.config.items()}
 
     def _sides(self, s: Sizes) -> tuple[int, ...]:
         found = self._value("grid", self.grid, s)
@@ -264,6 +279,8 @@ class KernelDeclaration:
         raise self._wrong(f"{name} = {value!r}: an argument is an Array, an int, a float or None", "arguments")
 
     def _constant(self, name: str, value: Any) -> Any:
+        if value is ...:
+            raise self._wrong(f"{name} is still `...`; fill it in", "arguments")
         if value is None or isinstance(value, bool | int | float | str):
             return value
         if type(value).__module__.startswith("triton") and hasattr(value, "name"):  # such as tl.float32

@@ -33,6 +33,7 @@ SIDE = re.compile(r"^(\w+)\.shape\[(\d+)\]$")
 EXAMPLE = re.compile(r"^$|main|test|bench|demo|example|profile")  # a host function, or the top level, that only tries
 CALLED = {"cdiv": "triton.cdiv", "next_power_of_2": "triton.next_power_of_2", "min": "min", "max": "max"}
 DEPTH, CALLERS = 8, 2
+TYPES = ("float", "bfloat", "int", "uint")  # of Triton's language, without their bits
 
 
 @dataclass
@@ -42,6 +43,7 @@ class Tensor:
     sides: list[str] | None = None
     dtype: str = ""
     example: list[str] = field(default_factory=list)  # numbers of its sides where the file tries the host function
+    block: str = ""  # sides of its blocks, where it is a descriptor that the host makes
 
 
 @dataclass
@@ -279,9 +281,19 @@ class _Host:
                 return True
         return False
 
+    def _descriptor(self, tensor: ast.expr, given: Sequence[ast.expr]) -> Tensor:
+        """Tensor behind a descriptor; its sides are as open as its block has them where nobody names them."""
+        known, sides = self._tensor(tensor), getattr(given[-1], "elts", []) if given else []
+        block = [self.text(side) or "..." for side in sides] or ["..."]
+        whole = known.sides or ["..."] * len(block)
+        return Tensor(whole, known.dtype, known.example, ", ".join(block) + "," * (len(block) == 1))
+
     def _made(self, value: ast.expr) -> Tensor | None:
         """Tensor that an expression makes; None where it makes none that is understood."""
         match value:
+            case ast.Call(made, [tensor, *given], keywords) if "TensorDescriptor" in ast.unparse(made):
+                blocks = [one.value for one in keywords if one.arg == "block_shape"]
+                return self._descriptor(tensor, [*given, *blocks])
             case ast.Call(ast.Attribute(owner, name), given) if name in (*MADE, *SAME):
                 written = [one.value for one in value.keywords if one.arg == "dtype"] + (given if name == "to" else [])
                 named = [self._dtype(one) for one in written] + ([SHORT[name]] if name in SHORT else [])
@@ -328,6 +340,8 @@ class _Host:
         match node:
             case ast.Constant(bool() | int() | float() | str() | None):
                 found = repr(node.value)
+            case ast.Attribute(ast.Name("tl"), name) if name.rstrip("0123456789") in TYPES:
+                found = f'"tl.{name}"'
             case ast.Name(name) if name in self.values and depth:
                 found = self.text(self.values[name], depth - 1)
             case ast.Name(name) if name in self.sizes:
@@ -384,6 +398,7 @@ def _integer(node: ast.expr) -> int | None:
 
 BLOCKS = re.compile(r"^(BLOCK|TILE)|SIZE$")
 GROUPS = re.compile(r"GROUP")
+TYPED = re.compile(r"DTYPE|_TYPE$|dtype")
 USUAL_SIZE, USUAL_BLOCK, USUAL_GROUP = 1024, 64, 8
 
 
@@ -561,7 +576,9 @@ def _argument(parameter: Parameter, known: Tensor) -> tuple[str, str, bool]:
         shape = f"({', '.join(sides)}{',' if len(sides) == 1 else ''})" if sides else "..."
         is_open = "..." in (*sides, shape)
         note = "" if known.dtype and not is_open else "dtype" if not is_open else "shape and dtype"
-        return f'Array(shape={shape}, dtype="{dtype}"{role}{index})', note, is_open
+        sides_of_block = known.block or "..." * parameter.is_descriptor
+        block = f", block=({sides_of_block})" if sides_of_block else ""
+        return f'Array(shape={shape}, dtype="{dtype}"{role}{index}{block})', note, is_open or "..." in block
     if parameter.kind == "stride":
         return "...", "items from one to the next along this axis", True
     if parameter.kind == "float":
@@ -574,4 +591,6 @@ def _constant(parameter: Parameter) -> tuple[str, str]:
         return str(USUAL_GROUP), "a guess"
     if BLOCKS.search(parameter.name):
         return str(USUAL_BLOCK), "a guess"
+    if TYPED.search(parameter.name):
+        return '"tl.float32"', "a type of Triton's language, as text"
     return "...", "not in the source"

@@ -115,7 +115,10 @@ class Interpreter:
         is_rmw = pointer_at == 1
         if is_rmw and self.space.arrays[int(self.space.owner(int(pointer.data.flat[0])))].is_counter:
             return self._claim(pointer, given[2])
-        tensor = self._touch(pointer, None if mask_at is None else given[mask_at], is_write)
+        under = None if mask_at is None else given[mask_at]
+        if "atomic" in real.__name__:
+            self._touch(pointer, under, False)
+        tensor = self._touch(pointer, under, is_write)
         if tensor is None or tensor not in self.memory:
             kind = pointer.get_element_ty()
             return self._handle(np.zeros(pointer.data.shape, self._np_type(kind)), kind)

@@ -29,7 +29,7 @@ ARCHITECTURES = ("gfx942", "gfx950", "gfx1250", "sm_90a", "sm_100a", "sm_121a")
 COMPILE_TIMEOUT_S = 600.0
 NOT_HERE = "; not compiled here: "  # in the source of resources, before the reason
 BURST = ("burst_loads", "burst_cycles", "busy_cycles")  # of a remapped kernel as it is compiled
-_FORMAT = 16  # of the entries on disk
+_FORMAT = 21  # of the entries on disk
 _WORKER = "swizzle_sim.capture.occupancy_worker"
 
 
@@ -155,6 +155,8 @@ def compiled_as(function: str, arch: str, triton: str, reply: Mapping[str, Any])
     """Take the compiling process's figures, and time the loop's code."""
     figures = dict(reply)
     loop, unrolled = [Controlled(*one) for one in figures.pop("loop", ())], figures.pop("unrolled", 1)
+    if figures.get("vector_cycles"):
+        figures["vector_loads"] = figures["loads_per_step"]
     found = Compiled(function=function, arch=arch, triton=triton, **figures)
     return replace(found, **cycles_of(loop, unrolled, arch, found.resources, found.loads_per_step))
 

@@ -5,7 +5,8 @@ stages, each with all loads of its body; a loop that is not pipelined, the loads
 if pipelining left a copy of one of its loads, known by its place in the source, in front of it or in a further loop
 (decision 0022).
 
-Source: LLVM, "User Guide for AMDGPU Backend", tables "Kernel Descriptor" and "compute_pgm_rsrc1 for GFX6-GFX12".
+Sources: LLVM, "User Guide for AMDGPU Backend", tables "Kernel Descriptor" and "compute_pgm_rsrc1 for GFX6-GFX12"; AMD,
+"CDNA 3 Instruction Set Architecture", for the cycles of a wave; LLVM's ``SISchedule.td`` for what has a quarter rate.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ _GLOBAL = re.compile(
 )
 _WIDTHS = {"byte": 1, "8": 1, "short": 2, "16": 2, "dword": 4, "dwordx2": 8, "dwordx3": 12, "dwordx4": 16}
 _WIDTHS |= {f"b{bits}": bits // 8 for bits in (32, 64, 96, 128)}
+WAVE_CYCLES = 4  # of a SIMD's 16 lanes for a wave of 64
+_QUARTER = re.compile(r"v_(?:exp|log|rcp|rsq|sqrt|sin|cos)_|v_mul_(?:lo|hi)_[iu]32")  # at a quarter of the rate
 _INSTRUCTION = re.compile(r"^\s+([a-z]\w+)\b(.*)")
 _LABEL = re.compile(r"^(\.?[\w.]+):")
 _LOOP = re.compile(r"\bscf\.(?:for|while)\b|^\s*\} do \{")
@@ -76,6 +79,31 @@ def before_loop(assembly: str) -> int:
             target = places.get(instruction[2].split(";")[0].strip()) if "branch" in instruction[1] else None
             first = min((at for at in (target, first) if at is not None), default=None)
     return count if first is None else first
+
+
+def vector_cycles(assembly: str) -> int:
+    """Cycles in which a wave's vector instructions keep its SIMD: a turn of the innermost loop with most loads.
+
+    All of the code where no loop loads; 0 where the matrix cores have a part in it.
+    """
+    places: dict[str, int] = {}
+    code: list[str] = []
+    loops: list[list[str]] = []
+    for line in assembly.partition(".section\t.AMDGPU")[0].splitlines():
+        if label := _LABEL.match(line):
+            places[label[1]] = len(code)
+        elif found := _INSTRUCTION.match(line):
+            code.append(found[1])
+            target = places.get(found[2].split(";")[0].strip()) if "branch" in found[1] else None
+            loops += [] if target is None else [code[target:]]
+    if any("mfma" in name for name in code):
+        return 0
+    loads = [sum(map(bool, map(_GLOBAL.match, body))) for body in loops]
+    body = (
+        min((len(one), one) for one, n in zip(loops, loads, strict=True) if n == max(loads))[1] if any(loads) else code
+    )
+    slow = sum(bool(_QUARTER.match(name)) for name in body)
+    return WAVE_CYCLES * (sum(name.startswith("v_") for name in body) + 3 * slow)
 
 
 def loads_per_step(ttir: str, ttgir: str) -> int:

@@ -30,12 +30,14 @@ from swizzle_sim.capture.occupancy_code import (
     in_flight,
     is_pipelined,
     loads_per_step,
+    vector_cycles,
 )
 from swizzle_sim.capture.stand_ins import COMPUTE_UNITS, torch_for
 from swizzle_sim.nvidia.sass import facts_of
 from xcd_model.errors import CaptureError
 
 WAVE_SIZE, WARP_SIZE = 64, 32
+SIMDS = 4  # of a CU, which share the waves of a workgroup
 RESERVED_BYTES = 1024  # of shared memory, the system's in each workgroup (NVIDIA Hopper Tuning Guide)
 OF_OTHERS = {
     "hip": {"maxnreg"},
@@ -157,12 +159,13 @@ def target_of(arch: str) -> GPUTarget:
 
 
 def _of_amd(compiled: Any) -> dict[str, Any]:
-    assembly = compiled.asm["amdgcn"]
+    assembly, is_cdna = compiled.asm["amdgcn"], compiled.metadata.target.warp_size == WAVE_SIZE
     return {
         "lds_bytes": compiled.metadata.shared,
         **assembly_notes(assembly),
         "loads": global_loads(assembly),
         "instructions_before_loop": before_loop(assembly),
+        "vector_cycles": round(vector_cycles(assembly) * compiled.metadata.num_warps / SIMDS) if is_cdna else 0,
     }
 
 

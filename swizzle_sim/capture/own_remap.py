@@ -5,6 +5,7 @@ Candidates permute program ids, so on a kernel with a remap of its own they are 
 
 from __future__ import annotations
 
+import ast
 import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swizzle_sim.language import Swizzle
-from swizzle_sim.triton_source.prologue import read_prologue
+from swizzle_sim.language import Grid, Swizzle
+from swizzle_sim.triton_source.definitions import evaluate
+from swizzle_sim.triton_source.prologue import Prologue, read_prologue
 from swizzle_sim.workload.kernels import Kernel
 from swizzle_sim.workload.launch import Array
 from xcd_model.errors import SwizzleSimError
@@ -55,23 +57,37 @@ class OwnRemap:
 
 def own_remap(kernel: Kernel, num_xcds: int) -> OwnRemap | None:
     """Remap of a user's kernel; None where it has none, or its source does not tell."""
-    if not kernel.file or kernel.programs is not None or kernel.grid.tiles is None or kernel.launch is None:
+    if not kernel.file or kernel.claims is not None or kernel.launch is None:
         return None
     launch = kernel.launch
     values = {name: v for name, v in {**launch.arguments, **launch.constexprs}.items() if not isinstance(v, Array)}
     known = {name: int(value) for name, value in values.items() if isinstance(value, int)}
     try:
-        text = read_prologue(launch.path, launch.function, given=tuple(known)).text.text
-        swizzle = Swizzle.parse(text)
-        order = swizzle.permutation(kernel.grid, num_xcds, known)
+        prologue = read_prologue(launch.path, launch.function, given=tuple(known))
+        grid = _permuted(kernel.grid, prologue, known)
+        swizzle = Swizzle.parse(prologue.text.text)
+        order = swizzle.permutation(grid, num_xcds, known)
     except SwizzleSimError:
         return None
-    row_by_row = np.arange(order.size)
+    row_by_row, behind = np.arange(order.size), np.arange(kernel.grid.num_pids // order.size)[:, None] * order.size
     if np.array_equal(order, row_by_row):
         return None
+    order = (behind + order).ravel()
     for name in launch.constexprs:
         if known.get(name, 1) != 1 and name in swizzle.form.inputs:
             with contextlib.suppress(SwizzleSimError):
-                if np.array_equal(swizzle.permutation(kernel.grid, num_xcds, {**known, name: 1}), row_by_row):
+                if np.array_equal(swizzle.permutation(grid, num_xcds, {**known, name: 1}), row_by_row):
                     return OwnRemap(order, {name: 1}, {name: known[name]})
     return OwnRemap(order, {}, {})
+
+
+def _permuted(grid: Grid, prologue: Prologue, known: Mapping[str, int]) -> Grid:
+    """Part of a grid that a prologue permutes, again for each id of the axes behind those that it reads."""
+    if grid.tiles is not None or prologue.axes > 1 or not prologue.launch:
+        return grid
+    match ast.parse(prologue.launch, mode="eval").body:
+        case ast.BinOp(rows, ast.Mult(), columns):
+            counts = evaluate(rows, known), evaluate(columns, known)
+            if counts[0] and counts[1] and counts[0] * counts[1] == grid.launch[0]:
+                return Grid(grid.launch[:1], (counts[0], counts[1]))
+    return grid

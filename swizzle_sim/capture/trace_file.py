@@ -141,6 +141,8 @@ RESOURCES = {
     "burst_loads": (0, 1 << 10),
     "burst_cycles": (0, 1 << 30),
     "busy_cycles": (0, 1 << 30),
+    "vector_cycles": (0, 1 << 30),
+    "vector_loads": (0, 1 << 20),
 }
 LATER = tuple(RESOURCES)[4:]  # not in files of earlier versions
 

@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 from swizzle_sim.language.ir import AXES, GRID_NAMES
 from swizzle_sim.language.rules import INT32_MAX, INT32_MIN, RESULT_GROUPS
 from xcd_model.errors import LanguageError, SizeError
+from xcd_model.integers import is_whole
 
 MAX_WORKGROUPS = 2**31 - 1  # a program id is a signed 32-bit integer on the device
 _OF_TILES = ("pid_m", "pid_n", "num_pid_m", "num_pid_n")
@@ -62,8 +63,10 @@ class Grid:
         if not 1 <= len(self.launch) <= 3:
             raise SizeError(f"grid {self}: a launch has one to three sides, not {len(self.launch)}")
         for side in (*self.launch, *(self.tiles or ())):
-            if not isinstance(side, int) or isinstance(side, bool) or side < 1:
+            if not is_whole(side) or side < 1:
                 raise SizeError(f"grid {self}: each side is an integer of at least 1, not {side!r}")
+        object.__setattr__(self, "launch", tuple(map(int, self.launch)))
+        object.__setattr__(self, "tiles", self.tiles and (int(self.tiles[0]), int(self.tiles[1])))
         if self.num_pids > MAX_WORKGROUPS:
             raise SizeError(
                 f"grid {self}: {self.num_pids} workgroups; a program id has 31 bits, so at most {MAX_WORKGROUPS}"
@@ -172,8 +175,8 @@ def bind(
     lines: Mapping[str, int] | None = None,
 ) -> Binding:
     """Bind each input to its value."""
-    if num_xcds < 1:
-        raise SizeError(f"num_xcds = {num_xcds}: a GPU has at least one XCD")
+    if not is_whole(num_xcds) or num_xcds < 1:
+        raise SizeError(f"num_xcds = {num_xcds!r}: a GPU has at least one XCD")
     digits, sizes = grid.coordinates, sizes or {}
     counts = {**grid.counts, "num_xcds": num_xcds, "NUM_XCDS": num_xcds}
     bound = Binding({}, {})

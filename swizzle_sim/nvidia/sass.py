@@ -50,12 +50,12 @@ _WIDTHS = {"128": 16, "64": 8, "U16": 2, "S16": 2, "U8": 1, "S8": 1}
 def facts_of(words: str, sass: str, ptx: str) -> dict[str, Any]:
     """What a compiled kernel says of itself: of ``cuobjdump``'s ``words``, its disassembly with words, and its PTX."""
     before, curves = before_loop(sass)
-    loop = loading_loop(sass)
+    loop, once = loading_loop(sass), straight_code(sass)
     return {
         **usage(words),
         **main_loop(sass),
-        "loop": loop,
-        "unrolled": unrolled(ptx, loop),
+        "loop": loop or once,
+        "unrolled": 0 if once else unrolled(ptx, loop),
         "loads": global_loads(sass),
         "instructions_before_loop": before,
         "instructions_in_curves": curves,
@@ -154,6 +154,17 @@ def loading_loop(sass: str) -> list[Controlled]:
         for n, body in zip(loads, bodies, strict=True)
     ]
     return bodies[ranks.index(max(ranks))] if any(loads) else []
+
+
+def straight_code(sass: str) -> list[Controlled]:
+    """Whole code of a kernel without loops and without products, which a workgroup runs through once; else empty.
+
+    As a kernel whose loops are all unrolled, a convolution over taps or one that adds two tensors.
+    """
+    code = [one for one in _controlled(sass) if one.kind != "NOP"]
+    if _loops(sass) or any(one.kind in (*_PRODUCTS, "HMMA") for one in code):
+        return []
+    return code
 
 
 def unrolled(ptx: str, loop: list[Controlled]) -> int:

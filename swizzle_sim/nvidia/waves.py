@@ -40,7 +40,18 @@ from xcd_model.errors import ReplayError
 
 TIMED = ("sm_90a",)  # architectures whose latencies were measured
 SIMDS = 4
-LATENCY = {"SHFL": 24, "MUFU": 17, "I2F": 17, "F2I": 17, "LDS": 23, "LDSM": 23, "LDL": 35, "HMMA": 24, "FENCE": 17}
+LATENCY = {
+    "SHFL": 24,
+    "MUFU": 17,
+    "I2F": 17,
+    "F2I": 17,
+    "LDS": 23,
+    "LDSM": 23,
+    "LDL": 35,
+    "LDG": 45,
+    "HMMA": 24,
+    "FENCE": 17,
+}  # of LDG the L1's, where its lines are there
 OTHERS, BARRIER, READ = 24, 20, 12  # other instructions that set a barrier (assumed), BAR.SYNC, operands (assumed)
 L2, FILL_BYTES = 265, 64  # latency of the L2 [cycles], bytes that an SM takes in a cycle
 TURNS = 4  # of the loop for each wave; the first is left out
@@ -107,7 +118,7 @@ def cycles_of(
 
     None of them where there is no loop, the architecture is none of `TIMED`, or no workgroup fits an SM.
 
-    loop, unrolled : the body of the loop, and steps of the source in it
+    loop, unrolled : the body of the loop, and steps of the source in it; the whole code and 0 where it has no loop
     loads_per_step : of the source; ``of.loads_per_step`` is 0 where the loop is not pipelined
     """
     if not loop or arch not in TIMED:
@@ -118,6 +129,8 @@ def cycles_of(
     except ReplayError:  # nothing fits, as whoever replays it is told
         return {}
     waves = -(-of.threads // (device.limits.wave_size * device.limits.simds_per_cu))
+    if not unrolled:
+        return {"vector_cycles": once_of(loop, waves, held), "vector_loads": loads_per_step}
     loads = unrolled * loads_per_step
     step = step_of(loop, waves, held, loads)
     if of.loads_per_step:
@@ -145,6 +158,17 @@ def step_of(loop: Sequence[Controlled], waves: int, workgroups: int, loads: int)
     busy = waves * max(units.values())
     shares = max(0.0, full - max(alone, workgroups * busy))  # beyond what the busiest unit explains
     return Step(bursts, max(busy, alone + shares - bursts * L2 - fills), busy, max(busy, full / workgroups))
+
+
+def once_of(code: Sequence[Controlled], waves: int, workgroups: int) -> int:
+    """Cycles of code without loops on a full SM, one workgroup's part, with its loads' lines in the L1.
+
+    The compiler spreads loads over such code; what they take beyond the L1 is the replay's.
+    """
+    ops = [_op(one)._replace(fills=0) for one in code]
+    alone = _mean(ops, waves, 1, 0)
+    full = alone if workgroups == 1 else _mean(ops, waves, workgroups, int(alone / workgroups))
+    return round(full / workgroups)
 
 
 def ahead_of(loop: Sequence[Controlled], waves: int) -> float:

@@ -5,7 +5,8 @@
     not pipelined, code timed     a burst's, when the burst before has come and what its code does with it is done
     otherwise                     one at a time, as many in flight as a step has
 
-Compute is the kernel's arithmetic at the GPU's rates, spread evenly over its tensor instructions; where the loop's code
+Compute is the kernel's arithmetic at the GPU's rates, spread evenly over its tensor instructions; of a kernel without
+products it is the time that its compiled code keeps the vector units, if that was counted. Where the loop's code
 was timed (`swizzle_sim.nvidia.waves`), it is the part of that in which a workgroup needs the busiest unit,
 and of a pipelined loop no less than the code's; the rest of the code that its next loads wait for goes before those, as
 does what workgroups wait for each other in a CU's queues, beyond what the replay has of it.
@@ -52,6 +53,9 @@ def issue_model_of(
         vector_ops_per_instruction=kernel.vector_ops / sent.n_instructions,
         workgroups_per_cu=workgroups_per_cu,
     )
+    if resources.vector_loads:
+        turns = int((~sent.is_write[sent.template]).sum()) / resources.vector_loads
+        instruction_fs = max(instruction_fs, round(_fs(resources.vector_cycles, gpu) * turns / sent.n_instructions))
     cus = gpu.xcds * gpu.cus_per_xcd
     running = min(workgroups_per_cu, -(-(kernel.programs or sent.n_workgroups) // cus))
     if resources.burst_loads:

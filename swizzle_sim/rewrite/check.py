@@ -23,7 +23,7 @@ from swizzle_sim.rewrite.rewritten import Rewritten
 from swizzle_sim.rewrite.small_sizes import small_workloads, with_cheap_programs
 from swizzle_sim.rewrite.source import read_kernel
 from swizzle_sim.workload.launch import Array, Launch
-from xcd_model.errors import RewriteError
+from xcd_model.errors import CaptureError, RewriteError
 
 CHECK_TIMEOUT_S = 600.0
 SAMPLES = 4  # programs compared on the target grid
@@ -211,7 +211,13 @@ def _case(rewritten: Rewritten, work: Workload, sample: list[int] | None, folder
     inputs = ""
     if sample is None or any(array.is_index for array in launch.arrays.values()):
         inputs = str(folder / f"inputs-{len(list(folder.iterdir()))}.npz")
-        made: dict[str, Any] = _inputs(launch, seed)
+        try:
+            made: dict[str, Any] = _inputs(launch, seed)
+        except CaptureError as error:
+            tried = ", ".join(f"{name}={value}" for name, value in work.problem.items())
+            raise CaptureError(
+                f"{error}; the check runs at {tried}: make_inputs has to hold there", code=error.code
+            ) from None
         np.savez(inputs, **made)
     sizes = work.problem
     order = rewritten.guarded.swizzle.permutation(grid, rewritten.num_xcds, sizes).tolist()
@@ -235,6 +241,9 @@ def _inputs(launch: Launch, seed: int) -> dict[str, np.ndarray]:
     read = {name: array for name, array in launch.arrays.items() if array.role != "out"}
     check_memory([(name, array.n_items * max(4, array.item_bytes)) for name, array in read.items()])
     made = {name: np.asarray(value) for name, value in launch.make_inputs(seed).items()}
+    for name in made.keys() & read.keys():
+        if made[name].shape != read[name].shape:
+            raise CaptureError(f"{name}: make_inputs gives shape {made[name].shape}, declared is {read[name].shape}")
     draw = np.random.default_rng(seed)
     for name, array in read.items():
         if name in made or array.points_to:

@@ -205,9 +205,10 @@ def limit_of(scorer: Scorer, score: Score) -> str:
     if not score.busy_us or scorer.replay != "timed":
         return ""
     name = max(score.busy_us, key=lambda one: score.busy_us[one])
+    what = "vector arithmetic" if name == "compute" and scorer.kernel.resources.vector_loads else RESOURCES[name]
     busy = f"{microseconds(score.busy_us[name])} of {microseconds(score.time_us)} µs"
     if _bound_by(score):
-        return f"bound by {RESOURCES[name]}: {busy}"
+        return f"bound by {what}: {busy}"
     if workgroups < gpu.cus:
         return f"{workgroups} workgroups on {gpu.cus} CUs"
     balance = score.balance
@@ -218,7 +219,7 @@ def limit_of(scorer: Scorer, score: Score) -> str:
             return f"the last round of workgroups leaves CUs idle: {tail}"
         how = "work uneven" if scorer.work.uneven else "XCDs end unevenly"
         return f"{how}: {last if balance.last_over_first > UNEVEN else tail}"
-    return f"waits for loads: {RESOURCES[name]}, the busiest, is busy {busy}"
+    return f"waits for loads: {what}, the busiest, is busy {busy}"
 
 
 def _bound_by(score: Score) -> str:

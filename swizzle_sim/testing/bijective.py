@@ -12,6 +12,7 @@ from swizzle_sim.testing.grids_to_try import Where
 from swizzle_sim.testing.settle import settle
 from swizzle_sim.testing.trials import Outcome, points_of, try_points
 from swizzle_sim.triton_source.prologue import names_in
+from xcd_model.integers import is_whole
 
 
 class BijectionError(AssertionError):
@@ -87,8 +88,8 @@ def assert_bijective(
         outcome = try_drawn(found, options, grids, xcds, where)
     else:
         if xcds is not None:
-            options = replace(options, xcds=(xcds,) if isinstance(xcds, int) else tuple(xcds))
-        given = [grids] if isinstance(grids, int | str) else grids
+            options = replace(options, xcds=tuple(xcds) if isinstance(xcds, Iterable) else (xcds,))
+        given = [grids] if isinstance(grids, str) or is_whole(grids) else grids
         outcome = try_points(found, points_of(found, options, given, where))
         if not outcome.holds and grids is None:
             outcome = settle(found, outcome, options, where)  # for the message

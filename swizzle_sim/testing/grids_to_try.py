@@ -13,7 +13,9 @@ from swizzle_sim.language.parse import parse_condition
 from swizzle_sim.testing.directive import Options
 from swizzle_sim.testing.expression import calculate, divisor_of, names_of, read_expression, split_sides
 from swizzle_sim.testing.refuting import XCDS
+from xcd_model import Gpu
 from xcd_model.errors import OptionError, SizeError
+from xcd_model.integers import is_whole
 
 Holds = Callable[[Grid, int], bool]
 Where = str | Holds | None
@@ -64,7 +66,7 @@ def as_grid(given: Any, kind: str) -> Grid:
         return given
     if isinstance(given, str):
         grid = Grid.parse(given)
-    elif isinstance(given, int):
+    elif is_whole(given):
         grid = Grid((given,))
     elif isinstance(given, tuple | list):
         grid = Grid(tuple(given))
@@ -81,11 +83,17 @@ def each_size(options: Options) -> list[dict[str, int]]:
     return [dict(zip(ranges, values, strict=True)) for values in product(*ranges.values())]
 
 
+def xcds_of(given: Any) -> Any:
+    """A count of XCDs as it is; a GPU stands for its own."""
+    return given.xcds if isinstance(given, Gpu) else given
+
+
 def xcd_counts(form: Form, given: Iterable[int] | int | None) -> tuple[int, ...]:
     """XCD counts to try: those given, or the usual ones; a single one for a candidate that reads none."""
-    counts = (given,) if isinstance(given, int) else tuple(given) if given else XCDS
+    several: Iterable[Any] = given if isinstance(given, Iterable) else () if given is None else (given,)
+    counts = tuple(map(xcds_of, several)) or XCDS
     for count in counts:
-        if not isinstance(count, int) or count < 1:
+        if not is_whole(count) or count < 1:
             raise SizeError(f"xcds = {count!r}: a GPU has at least one XCD")
     reads = any(name.lower() == "num_xcds" for name in form.inputs)
     return counts if reads else (8 if 8 in counts else max(counts),)

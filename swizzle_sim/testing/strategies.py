@@ -37,6 +37,7 @@ from swizzle_sim.testing.grids_to_try import (
     kind_of,
     need_launch,
     xcd_counts,
+    xcds_of,
 )
 from swizzle_sim.testing.trials import Outcome
 from xcd_model import Gpu, gpu, gpu_names
@@ -229,4 +230,6 @@ def _of_kind(grids: Any, kind: str) -> st.SearchStrategy:
 
 
 def _xcds(candidate: Candidate, xcds: Any) -> st.SearchStrategy:
-    return xcds if isinstance(xcds, st.SearchStrategy) else st.sampled_from(xcd_counts(candidate.form, xcds))
+    return (
+        xcds.map(xcds_of) if isinstance(xcds, st.SearchStrategy) else st.sampled_from(xcd_counts(candidate.form, xcds))
+    )

@@ -29,6 +29,7 @@ class Parameter:
     default: str | None = None  # its text
     role: str = "in"  # of a pointer
     is_index: bool = False  # of a pointer, whether values loaded from it reach an address
+    is_descriptor: bool = False  # whether it is no pointer but a descriptor, which loads and stores itself
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,9 @@ class FunctionFacts:
 def facts_of(source: SourceFile, name: str) -> FunctionFacts:
     """Read the facts of one Triton function of a file."""
     function = source.kernel(name)
+    around = [call for one in source.wrapped.values() if one.function == function.name for call in one.around]
+    if around:  # by assignments: as decorators
+        function = ast.FunctionDef(**{**vars(function), "decorator_list": [*around, *function.decorator_list]})
     uses = _Uses(source.aliases, function, source.named)
     defaults = {one: ast.unparse(value) for one, value in defaults_of(function).items()}
     return FunctionFacts(
@@ -78,7 +82,7 @@ def _parameter(argument: ast.arg, default: str | None, uses: _Uses) -> Parameter
         return Parameter(name, "constexpr", default)
     if name in uses.reads | uses.writes or name.lower().endswith(("ptr", "_desc")):
         role = "inout" if name in uses.reads & uses.writes else "out" if name in uses.writes else "in"
-        return Parameter(name, "pointer", default, role, name in uses.indices)
+        return Parameter(name, "pointer", default, role, name in uses.indices, name in uses.descriptors)
     if "stride" in name.lower():
         return Parameter(name, "stride", default)
     is_float = any(word in name.lower() for word in FLOAT_WORDS)
@@ -101,6 +105,7 @@ class _Uses:
         self.reads: set[str] = set()
         self.writes: set[str] = set()
         self.indices: set[str] = set()
+        self.descriptors: set[str] = set()
         for _ in range(ROUNDS):
             for node in ast.walk(function):
                 if isinstance(node, ast.Call):
@@ -113,6 +118,11 @@ class _Uses:
         if isinstance(call.func, ast.Name) and call.func.id in self._helpers:
             self._hand(call, *self._helpers[call.func.id])
             return
+        match call.func:
+            case ast.Attribute(ast.Name(base), "load" | "store" | "atomic_add" as how) if base in self._bases:
+                (self.reads if how == "load" else self.writes).update(self._bases[base])
+                self.descriptors |= self._bases[base]
+                return
         name = self.aliases.called(call)
         atomic = name.startswith("atomic_") and name not in (*LOADS, *STORES)
         if not call.args or not (name in (*LOADS, *STORES, "make_tensor_descriptor") or atomic):

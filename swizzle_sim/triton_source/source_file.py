@@ -125,7 +125,12 @@ class SourceFile:
     @cached_property
     def wrapped(self) -> dict[str, Wrapped]:
         """What assignments such as ``kernel = triton.jit(function)`` make, by its name."""
-        return wrapped(self.constants, self.aliases)
+        again: dict[str, ast.expr] = {}  # of a name that is wrapped step by step: ``f = triton.jit(f)`` and more
+        for stmt in top_level(self.tree.body):
+            match stmt:
+                case ast.Assign([ast.Name(name)], ast.Call(args=[ast.Name(inner)]) as value) if name == inner:
+                    again[name] = ast.Call(value.func, [again.get(name, ast.Name(name))], value.keywords)
+        return wrapped({**self.constants, **again}, self.aliases)
 
     @cached_property
     def kernels(self) -> dict[str, ast.FunctionDef]:

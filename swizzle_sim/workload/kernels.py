@@ -21,6 +21,7 @@ from swizzle_sim.language.grid import Grid
 from swizzle_sim.workload.launch import Launch
 from xcd_model import Claims, Clusters, Gpu, Resources, Trace, Waits
 from xcd_model.errors import CaptureError, SizeError, SwizzleSimError, UnknownName
+from xcd_model.integers import is_whole
 
 GROUP = "swizzle_sim.kernels"
 DECLARING = (".py", ".json")  # endings of files that declare kernels: Python, and recordings
@@ -137,7 +138,7 @@ def check_sizes(name: str, sizes: Mapping[str, int], switches: Iterable[str] = (
             if value not in (0, 1):
                 raise SizeError(f"{name}: {size} = {value!r}: a switch is 0 or 1")
             continue
-        if isinstance(value, bool) or not isinstance(value, int):
+        if not is_whole(value):
             raise SizeError(f"{name}: {size} = {value!r}: a size is an integer")
         if not 1 <= value <= MAX_SIZE:
             raise SizeError(f"{name}: {size} = {value}: a size is at least 1 and at most {MAX_SIZE}")

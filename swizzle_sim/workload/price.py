@@ -37,6 +37,8 @@ class CodeFigures:
     burst_loads: int = 0
     burst_cycles: int = 0
     busy_cycles: int = 0
+    vector_cycles: int = 0  # of a kernel without products, see `xcd_model.Resources`
+    vector_loads: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

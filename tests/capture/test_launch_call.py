@@ -17,6 +17,7 @@ from swizzle_sim.triton_source.parameters import facts_of
 from swizzle_sim.triton_source.tile_axes import TileAxes
 from swizzle_sim.workload.launch import Array, Launch
 from tests.capture.same_trace import needs_triton
+from xcd_model.errors import CaptureError
 
 MATMUL = """
 import torch
@@ -251,11 +252,14 @@ PLAIN = "    pid_m = pid // num_pid_n\n    pid_n = pid % num_pid_n\n    tl.store
 COLUMNS = "    pid_n = pid // num_pid_m\n    pid_m = pid % num_pid_m\n    tl.store(x + pid_m, pid_n)\n"
 
 
+TILED = Grid((24,), (4, 6))
+
+
 @pytest.fixture
 def found(tmp_path):
-    def make(body, group):
+    def make(body, group, head=HEAD, grid=TILED):
         path = tmp_path / "k.py"
-        path.write_text(HEAD + body)
+        path.write_text(head + body)
         launch = Launch(
             path=path,
             function="f",
@@ -263,7 +267,7 @@ def found(tmp_path):
             constexprs={"GROUP_M": group, "BLOCK": 16},
             grid=(24,),
         )
-        return own_remap(SimpleNamespace(file="k.py", programs=None, grid=Grid((24,), (4, 6)), launch=launch), 8)
+        return own_remap(SimpleNamespace(file="k.py", claims=None, grid=grid, launch=launch), 8)
 
     return make
 
@@ -279,6 +283,22 @@ def test_a_group_is_found_and_put_off_by_its_constant(found):
 def test_a_remap_without_such_a_constant_is_found_too(found):
     inside = found(COLUMNS, 2)
     assert (inside.constants, inside.tiles[:4].tolist()) == ({}, [0, 6, 12, 18])
+
+
+def test_a_group_in_a_persistent_loop_behind_an_axis_and_under_other_names_is_found(found):
+    expected, flat = found(GROUPED, 2).tiles, Grid((24,))
+    looped = GROUPED.replace("    ", "        ").replace("pid //", "tile //").replace("pid %", "tile %")
+    looped = "    for tile in tl.range(pid, num_pid_m * num_pid_n, BLOCK):\n" + looped.lstrip("\n")
+    named = GROUPED.replace("    pid_m =", "    block_m =").replace("    pid_n =", "    block_n =")
+    offsets = "    rows = block_m * BLOCK + tl.arange(0, BLOCK)\n    cols = block_n * BLOCK + tl.arange(0, BLOCK)\n"
+    at = "x + rows[:, None] * N + cols[None, :]"
+    named = named.replace("    tl.store(x + pid_m, pid_n)", f"{offsets}    tl.store({at}, tl.load({at}))")
+    for body in (looped, named):
+        inside = found(body, 2, grid=flat)
+        assert inside is not None, body
+        assert inside.constants == {"GROUP_M": 1} and np.array_equal(inside.tiles, expected)
+    behind = found(GROUPED, 2, HEAD.replace("pid = ", "z = tl.program_id(1)\n    pid = "), Grid((24, 3)))
+    assert np.array_equal(behind.tiles, np.concatenate([expected + 24 * z for z in range(3)]))
 
 
 def test_a_plain_decode_and_a_group_of_one_are_no_remap(found):
@@ -372,3 +392,51 @@ def test_shapes_that_are_asserted_equal_and_the_call_of_a_test_fill_a_draft(tmp_
     text, to_complete = drafted(tmp_path, GATED, "gated")
     assert to_complete == [] and 'sizes={"M": 1000, "N": 3000},' in text
     assert text.count('Array(shape=(s.M, s.N), dtype="fp16"') == 4 and '"scale": (s.N ** -0.5),' in text
+
+
+STEPWISE = """
+import torch
+import triton
+import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+
+def _copy(d_in, d_out, M, BM: tl.constexpr, OUT: tl.constexpr, EVEN: tl.constexpr):
+    m = tl.program_id(0) * BM
+    d_out.store([m, 0], d_in.load([m, 0]).to(OUT))
+
+
+_copy = triton.jit(_copy)
+_copy = triton.heuristics({"EVEN": lambda a: a["M"] % a["BM"] == 0})(_copy)
+_copy = triton.autotune(configs=[triton.Config({"BM": 32}), triton.Config({"BM": 64})], key=["M"])(_copy)
+
+
+def copy(x):
+    M, N = x.shape
+    out = torch.empty((M, N), device=x.device, dtype=torch.float16)
+    into = TensorDescriptor(out, out.shape, out.stride(), [64, 128])
+    _copy[(triton.cdiv(M, 64),)](TensorDescriptor.from_tensor(x, [64, 128]), into, M, OUT=tl.float16)
+"""
+
+
+@needs_triton
+def test_wrappers_step_by_step_and_host_descriptors_are_read(tmp_path):
+    (tmp_path / "copy.py").write_text(STEPWISE, encoding="utf-8")
+    path, open_points = write_declaration(f"{tmp_path / 'copy.py'}:_copy", tmp_path / "declared.py")
+    text = path.read_text(encoding="utf-8")
+    assert '"d_in": Array(shape=(s.M, s.N), dtype="fp16", block=(64, 128))' in text
+    assert '"d_out": Array(shape=(s.M, s.N), dtype="fp16", role="out", block=(64, 128))' in text
+    assert '"OUT": "tl.float16"' in text and "EVEN" not in text and "the autotuner's" in text and not open_points
+    kernel = KernelDeclaration(
+        f"{tmp_path / 'copy.py'}:_copy",
+        sizes={"M": 128},
+        arguments=lambda s: {"d_in": Array(shape=(s.M, 128), dtype="fp16"), "M": s.M},
+        constexprs={"OUT": "tl.float16"},
+        grid=lambda s: (s.M // s.BM,),
+        config={"BM": 16, "num_warps": 2},
+    )
+    launch = kernel.at()
+    assert (launch.constexprs["BM"], launch.num_warps, launch.grid, launch.config) == (16, 2, (8,), "")
+    kernel.config = {"num_warp": 2}
+    with pytest.raises(CaptureError, match="num_warp is no parameter of the kernel and no option"):
+        kernel.at()

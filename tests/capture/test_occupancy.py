@@ -27,6 +27,7 @@ from swizzle_sim.capture.occupancy_code import (
     in_flight,
     is_pipelined,
     loads_per_step,
+    vector_cycles,
 )
 from swizzle_sim.nvidia import sass
 from swizzle_sim.workload.kernels import kernel
@@ -247,6 +248,25 @@ def test_copies_that_an_l1_keeps_are_not_past_it():
     kept = (PRODUCT, COPY.replace(".BYPASS", ""), COPY)
     assert not sass.main_loop(_loop(*kept))["past_l1"]
     assert sass.main_loop(_loop(PRODUCT, "UTMALDG.2D [UR8], [UR4]", COPY))["past_l1"]
+
+
+VECTOR = """
+\tglobal_load_dwordx4 v[0:3], v[4:5], off
+\tv_exp_f32 v0, v0
+LBB0_1:
+\tglobal_load_dword v1, v[4:5], off
+\tv_add_f32 v2, v1, v2
+\ts_add_u32 s0, s0, 1
+\tv_rcp_f32 v2, v2
+\ts_cbranch_scc1 LBB0_1
+\tv_mul_f32 v2, v2, v2
+"""
+
+
+def test_vector_cycles_are_those_of_the_loop_that_loads_or_of_all_code():
+    assert vector_cycles(VECTOR) == 4 + 16  # a reciprocal at a quarter of the rate
+    assert vector_cycles(VECTOR.replace("s_cbranch_scc1", "s_nop")) == 4 + 4 + 16 + 16
+    assert vector_cycles(VECTOR.replace("v_mul_f32", "v_mfma_f32_32x32x8_f16")) == 0
 
 
 def test_loads_are_counted_in_the_main_loop():

@@ -27,6 +27,12 @@ def test_a_wave_alone_takes_its_stalls_and_waits():
     assert waves.step_of([LOAD, NEEDS_LOAD, *late], 1, 1, loads=1).cycles == 1 + 3 + 24 + 4
 
 
+def test_code_without_loops_takes_its_issue_and_its_waits_for_the_l1():
+    once = [LOAD, NEEDS_LOAD, *[ADD] * 10]
+    assert waves.once_of(once, 1, 1) == 15 + 45 + 1 + 40  # wavefronts of 16 B a lane, the latency, the code
+    assert waves.once_of(once, 1, 4) < 40  # others issue while one waits
+
+
 def test_waves_share_a_simd_and_its_units():
     loop = [LOAD, NEEDS_LOAD, *[code("FMNMX")] * 300]  # two cycles each
     alone, two = waves.step_of(loop, 1, 1, loads=1), waves.step_of(loop, 1, 2, loads=1)

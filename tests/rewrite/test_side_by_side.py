@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from swizzle_sim.capture.workload import Workload, of_kernel, workload
@@ -12,7 +13,7 @@ from swizzle_sim.rewrite.small_sizes import small_workloads
 from swizzle_sim.workload.kernels import kernel
 from tests.capture.same_trace import needs_triton
 from tests.rewrite import workloads
-from xcd_model.errors import RewriteError, SizeError
+from xcd_model.errors import CaptureError, RewriteError, SizeError
 
 pytestmark = needs_triton
 
@@ -155,6 +156,14 @@ def test_a_kernel_that_computes_otherwise_is_noticed():
     for broken, words in ((lost, "y_ptr differs in 120 of 600 items"), (asleep, "does not compute tile")):
         with pytest.raises(RewriteError, match=words):
             run_side_by_side(replace(found, text=broken.encode()), [(work, None, "whole")])
+
+
+def test_inputs_of_another_shape_are_named_with_the_sizes_tried():
+    work = workloads.add_2d()
+    work = replace(work, launch=replace(work.launch, make_inputs=lambda seed: {"x_ptr": np.zeros((4, 4))}))
+    says = r"x_ptr: make_inputs gives shape \(4, 4\), declared is \(23, 70\); the check runs at height=23, width=70"
+    with pytest.raises(CaptureError, match=says):
+        run_side_by_side(rewritten(work, "contiguous"), [(work, None, "whole")])
 
 
 def test_a_kernel_that_raises_is_named():

@@ -50,6 +50,13 @@ def test_a_tile_nobody_compiled_is_scaled_from_one():
     work = kernel("stencil_2d", BLOCK_SIZE_M=64, BLOCK_SIZE_N=128)
     assert work.resources.vgprs == 2 * 72
     assert "in proportion to the tile 64x64" in work.resources.source
+    moe = kernel("moe_gemm", BLOCK_M=128, BLOCK_N=256, BLOCK_K=64)  # a stage of its operands, not of their product
+    assert moe.resources.lds_bytes == (128 + 256) * 64 * 2
+
+
+def test_a_limit_and_what_is_beyond_it_print_different_numbers():
+    with pytest.raises(SizeError, match=r"with 67,108,864 tensor instructions .* the limits are 1048576, 50,331,648"):
+        kernel("gemm", BLOCK_M=16, BLOCK_N=16)
 
 
 BAD = [

@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 
 from swizzle_benchmarks.evidence.paper.formulas import FORMULAS
 from swizzle_benchmarks.evidence.remaps.corpus import EVERY, PUBLIC
+from swizzle_sim import verify
 from swizzle_sim.language import FAMILIES, Grid, Swizzle, holds
 from swizzle_sim.testing import BijectionError, assert_bijective, grids, swizzles
+from xcd_model import gpu
 from xcd_model.errors import LanguageError, SizeError, SwizzleSimError, UnknownName
 
 NAIVE = "pid = pid % num_xcds * (num_pids // num_xcds) + pid // num_xcds"
@@ -230,3 +232,12 @@ def test_strategies_work_inside_a_test_of_ones_own(swizzle, grid):
 def test_misuse_is_refused_by_name(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_integers_of_numpy_and_gpus_stand_for_their_counts():
+    swizzle = "pid = pid % num_xcds * (num_pids // num_xcds) + pid // num_xcds"
+    for xcds in (np.int64(8), [np.int64(8)], [gpu("mi300x")]):
+        assert_bijective(swizzle, xcds=xcds, grids=np.array([64, 128]))
+    assert Grid((np.int64(8),)) == Grid((8,)) and type(Grid((np.int64(8),)).launch[0]) is int
+    with pytest.raises(SizeError, match=r"num_xcds = 8\.0: a GPU has at least one XCD"):
+        verify(Swizzle.parse(swizzle), Grid((64,)), 8.0)

@@ -16,7 +16,9 @@ from swizzle_sim.hardware.bundle import Origin
 from swizzle_sim.language import Swizzle, family
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer, score, spread
+from swizzle_sim.search.advice import limit_of
 from swizzle_sim.search.loop import RunConfig
+from swizzle_sim.workload.kernels import kernel
 from tests.machines import small_gpu
 from xcd_model import NotBijective, ReplayError, gpu
 from xcd_model.replay.traffic import CODE, MALL_HITS, MALL_REQUESTS, READ_MISSES, READ_REQUESTS, instruction_fetches
@@ -232,3 +234,13 @@ def test_a_small_launch_owes_hits_to_its_code(replay):
     assert code[READ_MISSES] == 8 * 9
     assert 0.2 < traffic.l2_hit_rate <= scorer.bound.l2_hit_rate
     assert scorer.bound.l2_hit_rate == scorer.assigned_bound(np.arange(64))
+
+
+def test_vector_arithmetic_of_the_code_is_spread_over_the_instructions_and_named_where_it_limits():
+    device, work = gpu("mi300x"), kernel("transpose", M=4096, N=4096)
+    busy = dataclasses.replace(work.resources, vector_cycles=100_000, vector_loads=1)
+    scorer = Scorer(dataclasses.replace(work, resources=busy), device)
+    # a workgroup loads once and stores once
+    assert scorer.issue_model.compute_fs == round(100_000 / device.sustained_clock_mhz * 1e9 / 2)
+    assert limit_of(scorer, scorer.baseline).startswith("bound by vector arithmetic: ")
+    assert "vector" not in limit_of(Scorer(work, device), Scorer(work, device).baseline)

@@ -401,7 +401,7 @@ def test_large_grids_are_built_in_seconds_with_few_templates():
         (lambda b, x: b.gather(x, np.zeros(3)), "a gather of shape"),
         (lambda b, x: b.gather(x, np.zeros((1, 3))), "a gather of shape"),
         (lambda b, x: b.gather(x, np.full((2, 3), 12)), "a gather reads item 12; it has 12"),
-        (lambda b, x: b.gather(b.place("o", shape=(4,), item_bytes=3), np.zeros((2, 3))), "do not divide a sector"),
+        (lambda b, x: b.gather(b.place("o", shape=(4,), item_bytes=3), np.full((2, 3), 0)), "do not divide a sector"),
     ],
 )
 def test_boxes_and_gathers_that_make_no_sense_are_refused(call, says):
@@ -497,3 +497,13 @@ def test_what_cannot_be_padded_is_refused():
             padded(trace, "A", pitch_bytes=pitch, more_bytes=more)
     with pytest.raises(TraceError, match="a tile runs over the end of a row"):
         padded(product((64, 64, 96), (32, 32, 32)), "A", pitch_bytes=2 * LINE, more_bytes=LINE)
+
+
+@pytest.mark.parametrize("row", [1.999, "1", True, 2**63, np.array([0, 1, np.nan, 2]), np.arange(3), np.arange(5)])
+def test_a_place_that_is_no_integer_or_not_one_for_each_workgroup_is_refused(row):
+    build = TraceBuilder(n_workgroups=4, line_bytes=128)
+    matrix = build.array("x", rows=8, cols=64, item_bytes=2)
+    with pytest.raises(TraceError, match=r"tensor x: (places and sides of a box|a box of [35] entries)"):
+        build.read(matrix, row=row, col=0, rows=1, cols=64)
+    with pytest.raises(TraceError, match=r"array y: .* no integers"):
+        build.array("y", rows=2.5, cols=64, item_bytes=2)

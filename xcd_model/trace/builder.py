@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from xcd_model.errors import TraceError
+from xcd_model.integers import is_whole, wholes
 from xcd_model.trace.box import box_lines
 from xcd_model.trace.coalesce import Touched, gather_lines
 from xcd_model.trace.trace import MAX_LINE_BYTES, PASSES, SECTOR_BYTES, Tensor, Trace
@@ -62,8 +63,8 @@ class TraceBuilder:
     """
 
     def __init__(self, *, n_workgroups: int, line_bytes: int):
-        if n_workgroups < 1:
-            raise TraceError(f"n_workgroups = {n_workgroups}: a trace has at least one workgroup")
+        if not is_whole(n_workgroups) or n_workgroups < 1:
+            raise TraceError(f"n_workgroups = {n_workgroups!r}: a trace has a whole number of workgroups, at least one")
         if line_bytes & (line_bytes - 1) or not SECTOR_BYTES <= line_bytes <= MAX_LINE_BYTES:
             raise TraceError(f"line_bytes = {line_bytes}: a power of two from {SECTOR_BYTES} to {MAX_LINE_BYTES}")
         self.n_workgroups, self.line_bytes = n_workgroups, line_bytes
@@ -78,6 +79,7 @@ class TraceBuilder:
     def array(self, name: str, *, rows: int, cols: int, item_bytes: int, pitch_bytes: int | None = None) -> PlacedArray:
         """Place a row-major matrix after the arrays before it; ``pitch_bytes`` is the distance of rows [bytes]."""
         pitch = cols * item_bytes if pitch_bytes is None else pitch_bytes
+        wholes((rows, cols, item_bytes, pitch), f"array {name}", TraceError)
         if min(rows, cols, item_bytes) < 1 or pitch < cols * item_bytes:
             raise TraceError(f"array {name}: {rows} x {cols} items of {item_bytes} B do not fit a pitch of {pitch} B")
         return self._place(name, (rows, cols), (pitch, item_bytes), item_bytes)
@@ -98,6 +100,7 @@ class TraceBuilder:
         """
         if strides is None:
             strides = [int(np.prod(shape[axis + 1 :], dtype=np.int64)) for axis in range(len(shape))]
+        wholes((*shape, *strides, item_bytes), f"array {name}", TraceError)
         if not shape or min(*shape, item_bytes) < 1 or len(strides) != len(shape) or min(strides) < 0:
             raise TraceError(
                 f"array {name}: shape {tuple(shape)}, strides {tuple(strides)}, items of {item_bytes} B: "
@@ -155,12 +158,13 @@ class TraceBuilder:
             Length of the first axis where it is not one entry a workgroup: what is returned is of groups, and the
             caller hands it out to workgroups.
         """
-        index = np.asarray(index, np.int64)
         name, item = self._tensors[array.index].name, array.item_bytes
+        index = np.asarray(index)
         limit = self._tensors[array.index].size_bytes // item
         first = self.n_workgroups if groups is None else groups
         if index.ndim not in (2, 3) or index.shape[0] != first:
             raise TraceError(f"tensor {name}: a gather of shape {index.shape}, not ({first}[, trips], items)")
+        index = wholes(index, f"tensor {name}: items of a gather", TraceError)
         if index.size and int(index.max()) >= limit:
             raise TraceError(f"tensor {name}: a gather reads item {index.max()}; it has {limit}")
         if SECTOR_BYTES % item:
@@ -197,7 +201,18 @@ class TraceBuilder:
             raise TraceError(
                 f"tensor {name}: a box at {len(at)} places of {len(size)} sides; the array has {axes} axes"
             )
-        values = np.broadcast_arrays(*(np.asarray(v, np.int64) for v in (*at, *size)))
+        parts = [wholes(v, f"tensor {name}: places and sides of a box", TraceError) for v in (*at, *size)]
+        try:
+            values = np.broadcast_arrays(*parts)
+        except ValueError:
+            raise TraceError(
+                f"tensor {name}: a box of shapes {[one.shape for one in parts]}, which do not fit"
+            ) from None
+        if values[0].shape[:1] not in ((), (1,), (self.n_workgroups,)):
+            raise TraceError(
+                f"tensor {name}: a box of {values[0].shape[0]} entries; it has one, or one for each of the "
+                f"{self.n_workgroups} workgroups"
+            )
         at, size = values[:axes], values[axes:]
         if values[0].size and min(int(extent.min()) for extent in size) < 0:
             raise TraceError(f"tensor {name}: a rectangle has a negative extent")

@@ -20,6 +20,7 @@ from swizzle_sim.language.grid import Grid
 from swizzle_sim.language.ir import evaluate
 from swizzle_sim.language.parse import parse_condition
 from xcd_model.errors import LanguageError, SizeError, UnknownName
+from xcd_model.integers import is_whole
 
 __all__ = [
     "FAMILIES",
@@ -250,8 +251,8 @@ def condition_of(spec: str) -> str:
 
 def holds(spec: str, grid: Grid, num_xcds: int) -> bool:
     """Whether a spec is a bijection of a grid, decided from its stated condition without enumeration."""
-    if num_xcds < 1:
-        raise SizeError(f"num_xcds = {num_xcds}: a GPU has at least one XCD")
+    if not is_whole(num_xcds) or num_xcds < 1:
+        raise SizeError(f"num_xcds = {num_xcds!r}: a GPU has at least one XCD")
     for one, params in parse_spec(spec):
         if (one.axes == 2 and grid.shape is None) or (one.axes == 3 and len(grid.launch) != 3):
             return False
