@@ -28,6 +28,7 @@ from swizzle_sim.cli import (
     hardware,
     hit_rates,
     optimize,
+    policy,
     rewrite,
     runs,
     score,
@@ -112,6 +113,7 @@ _COMMANDS = {
     "counters": counters.counters,
     "ceiling": tuning.ceiling,
     "sweep": sweeping.sweep,
+    "policy": policy.policy,
     "what-if": sweeping.what_if,
     "explore": explore.explore,
     # Commands of other packages; loading one imports typer alone.

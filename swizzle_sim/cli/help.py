@@ -20,7 +20,7 @@ from typer.core import TyperCommand, TyperGroup
 TASKS = {
     "Look around": ("gpus", "kernels", "show", "doctor"),
     "Check and score a swizzle": ("check", "score", "ceiling", "hit-rates"),
-    "Find a better one": ("optimize", "suite", "sweep", "what-if", "explore"),
+    "Find a better one": ("optimize", "suite", "sweep", "policy", "what-if", "explore"),
     "Runs": ("runs", "report", "compare", "export", "keep"),
     "Your own Triton kernel": ("init-kernel", "capture", "occupancy", "rewrite"),
     "Compare with hardware": ("calibrate", "bundle", "import", "agreement", "counters"),

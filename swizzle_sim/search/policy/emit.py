@@ -1,0 +1,221 @@
+"""A policy as files: one text of the language that decides in the kernel, and a function for whoever launches it.
+
+policy.txt        the rule and its orders as one candidate: score, check, rewrite and bundle take it
+policy.py         the rule for a launcher, and for triton.heuristics; needs no package
+policy_triton.py  policy.txt as a Triton helper        policy.hpp  both in C++17
+policy.json       rule, orders with their proofs, figures at every size; test_policy.py holds policy.py to it
+policy.png        the regions over two of the sizes
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from textwrap import indent
+from typing import Any
+
+from swizzle_sim.base.atomic_write import check_folder, write_whole
+from swizzle_sim.language import Swizzle, emit_hip, emit_triton
+from swizzle_sim.language.ir import names_read
+from swizzle_sim.language.parse import parse_condition, parse_form
+from swizzle_sim.proof import Proof, prove
+from swizzle_sim.search.policy.rule import Branch, Node, Policy
+
+INDENT = "    "
+# The launch order, and what gives tiles from an id, by kind of the launch; x is fastest.
+_TO_TILES = {
+    "tiles": "pid_m = pid // num_pid_n\npid_n = pid % num_pid_n",
+    "plane": "pid_m = pid % num_pid_m\npid_n = pid // num_pid_m",
+}
+_PYTHON = '''\
+"""{title}.
+
+Emitted by swizzle-sim policy: {kind}. {claim}
+"""
+
+ORDERS = {orders}
+NAMES = {names}  # that `order_of` reads: sizes, and counts of tiles as the kernel's grid has them
+
+
+def order_of({signature}):
+    """Place in `ORDERS` of the order that a launch of these sizes takes; 0 is the launch order."""
+{body}
+
+
+def heuristic(counts=None):
+    """Value for ``triton.heuristics({{"ORDER": heuristic(counts)}})``.
+
+    ``counts(args)`` gives what `NAMES` has that is no argument of the kernel, such as ``num_pids``, as a dict.
+    """
+
+    def order(args):
+        given = {{**args, **(counts(args) if counts else {{}})}}
+        return order_of(**{{name: given[name] for name in NAMES}})
+
+    return order
+'''
+_TEST = '''\
+"""policy.py gives every size of policy.json its order."""
+
+import json
+from pathlib import Path
+
+from policy import NAMES, ORDERS, order_of
+
+
+def test_policy():
+    found = json.loads(Path(__file__).with_name("policy.json").read_text(encoding="utf-8"))
+    assert list(ORDERS) == [one["name"] for one in found["orders"]]
+    assert found["sizes"]
+    for size in found["sizes"]:
+        assert order_of(**{name: size["values"][name] for name in NAMES}) == size["order"], size["label"]
+'''
+
+
+def rule_text(node: Node, leaf: Mapping[int, str]) -> str:
+    """Rule as statements of the language, each order as its text."""
+    if not isinstance(node, Branch):
+        return leaf[node.order]
+    then, other = (indent(rule_text(one, leaf), INDENT) for one in (node.then, node.other))
+    return f"if {node.condition}:\n{then}\nelse:\n{other}"
+
+
+def order_text(policy: Policy) -> str:
+    """Text that gives the number of the order, as ``pid``."""
+    return rule_text(policy.rule, {i: f"pid = {i}" for i in range(len(policy.orders))})
+
+
+def kernel_text(policy: Policy) -> str:
+    """Whole policy as one candidate: the rule decides in the kernel, and each order computes the tile."""
+    kind = policy.cases[0].kind
+    forms = {i: Swizzle.parse(one.source).form for i, one in enumerate(policy.orders) if one.source}
+    results = {form.results for form in forms.values()}
+    tiles = _TO_TILES.get(kind, "") if results - {("pid",)} else ""
+    leaf = {0: tiles or "pid = pid"}
+    for i, form in forms.items():
+        order = policy.orders[i]
+        text = order.source.rstrip("\n") + (f"\n{tiles}" if form.results == ("pid",) and tiles else "")
+        leaf[i] = (
+            f"if {order.where}:\n{indent(text, INDENT)}\nelse:\n{indent(leaf[0], INDENT)}" if order.where else text
+        )
+    return rule_text(policy.rule, leaf) + "\n"
+
+
+def proof_of(policy: Policy) -> Proof:
+    """Proof of the whole text, for every launch of its kind; where it does not hold, those of the orders still do."""
+    return prove(Swizzle.parse(kernel_text(policy)).form, policy.cases[0].kind, num_xcds=policy.gpu.xcds)
+
+
+def read_names(policy: Policy) -> list[str]:
+    """Names that the rule reads."""
+    found: dict[str, None] = {}
+    todo = [policy.rule]
+    while todo:
+        node = todo.pop(0)
+        if isinstance(node, Branch):
+            found |= dict.fromkeys(names_read(parse_condition(node.condition)))
+            todo += [node.then, node.other]
+    return list(found)
+
+
+def python_text(policy: Policy) -> str:
+    """Source of ``policy.py``."""
+    names = read_names(policy)
+    body = rule_text(policy.rule, {i: f"return {i}" for i in range(len(policy.orders))})
+    return _PYTHON.format(
+        title=f"Orders of the workgroups of {policy.kernel} on {policy.gpu.title}",
+        kind=f"simulated, {policy.replay} replay, at {len(policy.cases)} sizes",
+        claim=claim(policy),
+        orders="(" + "".join(f"\n    {one.name!r}," for one in policy.orders) + "\n)",
+        names=repr(tuple(names)),
+        signature=", ".join(["*", *names]) if names else "",
+        body=indent(body, INDENT),
+    )
+
+
+def claim(policy: Policy) -> str:
+    """What the rule loses, in a sentence."""
+    at = max(range(len(policy.cases)), key=lambda i: policy.regrets[i])
+    return (
+        f"It loses {policy.mean_regret():.2f} % of the best of the orders tried in the mean over all calls, at worst "
+        f"{policy.regrets[at]:.2f} % ({policy.cases[at].label}); the launch order alone {policy.mean_regret(0):.2f} %."
+    )
+
+
+def document(policy: Policy) -> dict[str, Any]:
+    """JSON-ready."""
+    whole = proof_of(policy)
+    cases = zip(policy.cases, policy.chosen, policy.regret, policy.matters, policy.measure, strict=True)
+    return {
+        "kernel": policy.kernel,
+        "gpu": policy.gpu.name,
+        "replay": policy.replay,
+        "kind": "simulated",
+        "allowed_pct": policy.allowed,
+        "rule": [{"where": where, "order": order, **_shown(policy, order)} for where, order in policy.branches()],
+        "orders": [vars(one) | {"mean_regret_pct": policy.mean_regret(i)} for i, one in enumerate(policy.orders)],
+        "mean_regret_pct": policy.mean_regret(),
+        "worst_regret_pct": max(policy.regrets),
+        "whole_text": {"proved": whole.holds, "covers": whole.range_text if whole.holds else "", "why_not": whole.why},
+        "sizes": [
+            {
+                "label": case.label, "values": dict(case.values), "calls": case.calls, "order": order,
+                "regret_pct": regret[order], "launch_order_regret_pct": regret[0], "order_matters": matters,
+                "measure": measure,
+            }
+            for case, order, regret, matters, measure in cases
+        ],
+    }  # fmt: skip
+
+
+def _shown(policy: Policy, order: int) -> dict[str, str]:
+    one = policy.orders[order]
+    return {"name": one.name, "proved": f"{one.where or 'every launch'}, {one.covers}".removesuffix(", every launch")}
+
+
+def write_policy(policy: Policy, folder: Path) -> list[str]:
+    """Write all files of a policy into a folder; their names."""
+    check_folder(folder)
+    text, chooses = kernel_text(policy), parse_form(order_text(policy))
+    note = f"{policy.kernel} on {policy.gpu.title}: {claim(policy)}"
+    whole = Swizzle.parse(text)
+    files = {
+        "policy.txt": f"# {note}\n{text}",
+        "policy.py": python_text(policy),
+        "policy_triton.py": emit_triton(whole.form, "policy"),
+        "policy.hpp": f"// {note}\n#pragma once\n{emit_hip(whole.form, 'policy')}\n{emit_hip(chooses, 'policy_order')}",
+        "policy.json": json.dumps(document(policy), indent=1, allow_nan=False) + "\n",
+        "test_policy.py": _TEST,
+    }
+    for name, content in files.items():
+        write_whole(folder / name, content.encode())
+    return [*files, *(["policy.png"] if draw(policy, folder / "policy.png") else [])]
+
+
+def draw(policy: Policy, path: Path) -> bool:
+    """Draw order and regret at every size, over the two names that take most values; false where none varies."""
+    from matplotlib.figure import Figure
+
+    names = [name for name in policy.cases[0].values if all(name in one.values for one in policy.cases)]
+    counts = {name: len({one.values[name] for one in policy.cases}) for name in names}
+    first = [name for name in read_names(policy) if counts.get(name, 0) > 1]
+    axes = list(dict.fromkeys([*first, *sorted(counts, key=lambda name: (name.startswith("num_"), -counts[name]))]))
+    axes = [name for name in axes if counts[name] > 1][:2]
+    if not axes:
+        return False
+    figure = Figure(figsize=(7, 5), layout="constrained")
+    plot = figure.add_subplot()
+    for k, order in enumerate(policy.orders):
+        at = [i for i, one in enumerate(policy.chosen) if one == k]
+        places = [[policy.cases[i].values[name] for i in at] for name in axes]
+        y = places[1] if len(axes) > 1 else [policy.regrets[i] for i in at]
+        sizes = [20 + 60 * min(policy.regrets[i], 5) for i in at]
+        plot.scatter(places[0], y, s=sizes, alpha=0.6, label=order.name)
+    below = axes[1] if len(axes) > 1 else "regret [%], simulated"
+    plot.set(title=f"{policy.kernel} on {policy.gpu.title}", xlabel=axes[0], ylabel=below, xscale="log")
+    if len(axes) > 1:
+        plot.set_yscale("log")
+    plot.legend(fontsize="small", title="order; larger where it loses more, simulated", title_fontsize="small")
+    figure.savefig(path, dpi=120)
+    return True
