@@ -193,11 +193,10 @@ def _screened(
 
 
 def _print(found: Policy, unproved: Sequence[str], left_out: Sequence[str]) -> None:
-    from swizzle_sim.search.policy.emit import claim, proof_of
+    from swizzle_sim.search.policy.emit import claim
 
     rows = []
-    for where, order in found.branches():
-        at = [i for i, one in enumerate(found.chosen) if one == order and _holds(found, i, where)]
+    for where, order, at in found.branches():
         one, worst = found.orders[order], max((found.regrets[i] for i in at), default=0.0)
         calls = sum(found.cases[i].calls for i in at)
         rows.append([where, one.name, one.where or "every launch", str(len(at)), f"{calls:g}", f"{worst:.2f}"])
@@ -209,19 +208,10 @@ def _print(found: Policy, unproved: Sequence[str], left_out: Sequence[str]) -> N
     idle, stays = found.matters.count(False), sum(1 for one in found.chosen if one == 0)
     line(f"no order matters at {idle} of {len(found.cases)} sizes; the launch order stays at {stays}")
     for why in dict.fromkeys(filter(None, found.measure)):
-        at = [case.label for case, one in zip(found.cases, found.measure, strict=True) if one == why]
-        line(f"measure at {len(at)} sizes, {at[0]}{' to ' + at[-1] if len(at) > 1 else ''}: {why}")
+        labels = [case.label for case, one in zip(found.cases, found.measure, strict=True) if one == why]
+        line(f"measure at {len(labels)} sizes, {labels[0]}{' to ' + labels[-1] if len(labels) > 1 else ''}: {why}")
     over = [case.label for case, lost in zip(found.cases, found.regrets, strict=True) if lost > found.allowed]
     if over:
         line(f"more than {found.allowed:g} % is lost at {len(over)} sizes: {', '.join(over[:5])}")
-    whole = proof_of(found)
-    line(f"policy.txt as a whole: {'proved for every launch, ' + whole.range_text if whole.holds else whole.why}")
     for said in (f"not proved for all launches, so left out: {', '.join(unproved)}" if unproved else "", *left_out):
         say(said) if said else None
-
-
-def _holds(found: Policy, i: int, where: str) -> bool:
-    from swizzle_sim.language.ir import evaluate
-    from swizzle_sim.language.parse import parse_condition
-
-    return where == "every launch" or bool(evaluate(parse_condition(where), found.cases[i].values))

@@ -33,6 +33,7 @@ LOST = 1000.0  # percent, in place of an infinite regret, so that sums of it com
 DEPTH = 3  # conditions on the way to an order
 THRESHOLDS = 12  # of one name
 DIVISORS = (2, 4, 8, 16, 32, 64, 128, 256)
+FEWEST_HELD_OUT = 8  # sizes from which every third is held out
 PROOF_STEPS = 400  # linear programs of one proof: the published families take fewer, or none would do
 
 
@@ -81,6 +82,7 @@ class Policy:
     regret: tuple[tuple[float, ...], ...] = field(repr=False, default=())  # by case and order [%]
     matters: tuple[bool, ...] = ()  # by case: whether any order tried loses more than is allowed
     measure: tuple[str, ...] = ()  # by case: why to measure; empty where the model may decide
+    held_out: float | None = None  # mean regret at sizes that the rule was not made from [%]; None of under 8 sizes
 
     @property
     def regrets(self) -> list[float]:
@@ -93,9 +95,14 @@ class Policy:
         values = self.regrets if order is None else [row[order] for row in self.regret]
         return float(np.average(np.minimum(values, LOST), weights=calls))
 
-    def branches(self) -> list[tuple[str, int]]:
-        """Condition of each branch, and its order."""
-        return [(" and ".join(path) or "every launch", leaf.order) for path, leaf in _paths(self.rule)]
+    def branches(self) -> list[tuple[str, int, list[int]]]:
+        """Condition of each branch, its order, and its cases."""
+        found = []
+        for path, leaf in _paths(self.rule):
+            tests = [parse_condition(one) for one in path]
+            at = [i for i, case in enumerate(self.cases) if all(evaluate(one, case.values) for one in tests)]
+            found.append((" and ".join(path) or "every launch", leaf.order, at))
+        return found
 
 
 def proved_orders(candidates: Sequence[tuple[str, str]], kind: str, gpu: Gpu) -> tuple[list[Order], list[str]]:
@@ -139,7 +146,7 @@ def choose(
     regret = np.array([regrets_of(case, orders, gpu, replay) for case in cases])
     calls = np.array([case.calls for case in cases])
     kept = fewest(regret, calls, allowed)
-    rule = _Grower(cases, regret[:, kept], calls, allowed, gpu.xcds).grown(depth)
+    rule = grown(cases, regret[:, kept], allowed, gpu.xcds, depth)
     used = sorted({kept[leaf.order] for _, leaf in _paths(rule)} | {0})
     rule = _renumbered(rule, {i: used.index(k) for i, k in enumerate(kept) if k in used})
     chosen = tuple(decided(rule, case.values) for case in cases)
@@ -147,18 +154,18 @@ def choose(
         _measure(case, orders[used[k]], gpu, replay) if row[0] > allowed else ""
         for case, k, row in zip(cases, chosen, regret, strict=True)
     ]
-    matters = tuple(map(bool, (np.where(regret < LOST, regret, 0.0) > allowed).any(1)))
+    matters = tuple(bool(((allowed < row) & (row < LOST)).any()) for row in regret)
+    unseen = held_out(cases, regret[:, kept], allowed, gpu.xcds, depth)
     return Policy(
         kernel, gpu, replay, allowed, tuple(orders[k] for k in used), rule, tuple(cases), chosen,
-        tuple(tuple(map(float, row)) for row in regret[:, used]), matters, tuple(told),
+        tuple(map(tuple, regret[:, used].tolist())), matters, tuple(told), unseen,
     )  # fmt: skip
 
 
 def regrets_of(case: Case, orders: Sequence[Order], gpu: Gpu, replay: str) -> list[float]:
-    """Percent of the best that each order loses at a size, `LOST` where it is none or goes behind."""
+    """Percent that each order loses of the best of all that were replayed at a size; `LOST` where it goes behind."""
     ranking = ranking_at(case, gpu, replay)
-    names = [_name_at(one, case.values, gpu) for one in orders]
-    scores = {name: case.scores[name] for name in dict.fromkeys(names) if name in case.scores}
+    scores, names = case.scores, [_name_at(one, case.values, gpu) for one in orders]
     evenest = min(one.balance.over_ideal if one.balance else 1.0 for one in scores.values())
     ahead = {name: score for name, score in scores.items() if not ranking.is_behind(score, evenest)}
     costs = {name: ranking.main.cost(score) for name, score in (ahead or scores).items()}
@@ -231,6 +238,25 @@ def conditions(cases: Sequence[Case], num_xcds: int) -> Iterator[str]:
     for name in names:
         divisors = {num_xcds, *DIVISORS} if name.startswith("num_pid") else set(DIVISORS[5:])
         yield from (f"{name} % {divisor} == 0" for divisor in sorted(divisors - {1}))
+
+
+def grown(cases: Sequence[Case], regret: np.ndarray, allowed: float, num_xcds: int, depth: int) -> Node:
+    """Tree of the least depth that loses nothing beyond the allowed at any case, or of the full depth."""
+    return _Grower(cases, regret, np.array([case.calls for case in cases]), allowed, num_xcds).grown(depth)
+
+
+def held_out(cases: Sequence[Case], regret: np.ndarray, allowed: float, num_xcds: int, depth: int) -> float | None:
+    """Mean regret at every third size of trees grown at the others, over all three choices of it."""
+    if len(cases) < FEWEST_HELD_OUT:
+        return None
+    mixed = np.random.default_rng(0).permutation(len(cases))
+    lost = np.zeros(len(cases))
+    for k in range(3):
+        seen = [int(i) for place, i in enumerate(mixed) if place % 3 != k]
+        rule = grown([cases[i] for i in seen], regret[seen], allowed, num_xcds, depth)
+        for i in map(int, mixed[k::3]):
+            lost[i] = regret[i, decided(rule, cases[i].values)]
+    return float(np.average(lost, weights=[case.calls for case in cases]))
 
 
 class _Grower:
