@@ -75,7 +75,10 @@ class Model:
     def early_config_prune(self, configs: Sequence[Any], named_args: Mapping[str, Any], **kwargs: Any) -> list[Any]:
         """Configurations to measure, best first, as Triton's ``early_config_prune``; all where nothing can be said."""
         try:
-            priced, unknown = self._all_priced(configs, {**named_args, **kwargs})
+            from swizzle_sim.capture.process import shared_worker  # noqa: PLC0415 - in whoever tunes
+
+            with shared_worker():
+                priced, unknown = self._all_priced(configs, {**named_args, **kwargs})
             if not priced:
                 return list(configs)
             most = max(1, int(len(configs) * self.top_k)) if isinstance(self.top_k, float) else self.top_k

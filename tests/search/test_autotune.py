@@ -1,5 +1,6 @@
 """Does the hook prune what Triton's autotuner measures by the model, and never break a launch?"""
 
+import json
 import warnings
 from types import SimpleNamespace
 
@@ -9,6 +10,8 @@ triton = pytest.importorskip("triton")
 tl = pytest.importorskip("triton.language")
 
 from swizzle_sim.autotune import Model, prune  # noqa: E402
+from swizzle_sim.capture.recorder import recording_of  # noqa: E402
+from tests.in_process import runner  # noqa: E402
 
 SIZE = 512
 
@@ -125,3 +128,18 @@ def test_what_cannot_be_scored_is_measured(monkeypatch):
 def test_a_share_is_a_share():
     with pytest.raises(ValueError, match=r"top_k = 2\.0"):
         prune(lambda: matmul, top_k=2.0)
+
+
+def test_recorded_calls_have_a_policy_by_their_counts(monkeypatch, capsys, tmp_path):
+    for size, count in ((256, 3), (512, 1)):
+        given = {**tuned_args(), "M": size, "BLOCK": 64, "GROUP_M": 1, "num_warps": 4}
+        document = recording_of(matmul, given, ((size // 64) * (SIZE // 64),))
+        document["launches"][0]["count"] = count
+        (tmp_path / f"step{size}.json").write_text(json.dumps(document))
+    run = runner(monkeypatch, capsys, tmp_path)
+    found = run("policy", tmp_path, "--swizzle", "contiguous", "--no-compile", "--backend", "serial", "--json")
+    assert not found.code, found.err
+    assert [(one["calls"], one["values"]["M"]) for one in found.json["sizes"]] == [(3, 256), (1, 512)]
+    wrong = run("policy", tmp_path, "--function", "softmax")
+    assert wrong.code == 2 and "softmax" in wrong.err
+    assert run("policy", tmp_path, "--over", "M", "--values", "64").code == 2
