@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import json
 import math
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from swizzle_sim.base.atomic_write import write_whole
-from swizzle_sim.base.disk_cache import DiskCache, cache_home, key_of
+from swizzle_sim.base.disk_cache import DiskCache, key_of
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.ranking import Ranking, default_objectives
@@ -131,17 +131,17 @@ class Model:
         return self._known[key]
 
     def _replayed(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        from swizzle_sim.capture.user_kernel import kernel  # noqa: PLC0415 - a launch that is known needs no capture
+        from swizzle_sim.capture.occupancy import compiled_for  # noqa: PLC0415 - a launch that is known needs none
+        from swizzle_sim.capture.user_kernel import capture_file, kernel_of, request_of  # noqa: PLC0415
         from swizzle_sim.pricing.scoring import Scorer  # noqa: PLC0415
 
-        path = cache_home() / "autotune" / "launches" / f"{key_of(document)}.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, json.dumps(document).encode())
-        try:
-            scorer = Scorer(kernel(path, gpu=self.gpu), self.gpu, replay=self.replay)
+        with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder:  # of this process alone: ranks tune together
+            path = Path(folder, "launch.json")
+            path.write_text(json.dumps(document), encoding="utf-8")
+            request, arch = request_of(str(path), {}), self.gpu.arch
+            kernel = kernel_of(*capture_file(request, arch=arch), arch, request, file=str(path))
+            scorer = Scorer(compiled_for(kernel, self.gpu), self.gpu, replay=self.replay)
             score = scorer.baseline
-        finally:
-            path.unlink(missing_ok=True)
         requests = [list(scorer.kernel.grid.launch), score.l2_requests, str(scorer.kernel.resources)]
         return {"score": score.as_dict(), "requests": requests, "work_class": scorer.work_class}
 

@@ -67,7 +67,7 @@ class TypedOnce(Command):
 app = typer.Typer(
     name="swizzle-sim",
     cls=Group,
-    help="Find, prove and price PID remappings (swizzles) for GPU kernels on chiplet GPUs, with no GPU.",
+    help="Find, prove and price PID remappings (swizzles) of GPU kernels, with no GPU.",
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,

@@ -17,6 +17,7 @@ from swizzle_sim.cli.arguments import (
     Launch,
     Swizzles,
     grouped,
+    load_fitting,
     load_kernel,
     load_swizzle,
     one_folder,
@@ -75,7 +76,7 @@ def policy(
 
     device = load_gpu(launch.gpu)
     folder = one_folder(run.out, run.resume, "policy")
-    sizes, work = _sizes(launch, at, device)
+    sizes, work = _sizes(launch, at, device, among.compile)
     go_on_with(folder, FILE)
     with PointStore(folder, resume=run.resume is not None) as store, Progress("policy", "points") as progress:
         replay = partial(_cases, work, device, sizes, among.compile, partial(_rows, store, run, progress))
@@ -95,10 +96,9 @@ def policy(
         print(f"written: {folder}/ ({', '.join(files)})")
 
 
-def _sizes(launch: Launch, at: At, device: Gpu) -> tuple[list[Size], Kernel]:
+def _sizes(launch: Launch, at: At, device: Gpu, compile: bool) -> tuple[list[Size], Kernel]:
     """Sizes to ask for, and the kernel at the one of most workgroups, or of most calls, whose orders are tried."""
     from swizzle_sim.search.policy.sizes import Size, grid_of, recorded_sizes, table_of_calls
-    from swizzle_sim.search.recorded import at_sizes
     from swizzle_sim.search.sweep import read_sizes
     from swizzle_sim.workload.kernels import declared_name
 
@@ -107,7 +107,7 @@ def _sizes(launch: Launch, at: At, device: Gpu) -> tuple[list[Size], Kernel]:
         if at.over or at.calls or launch.sizes:
             raise SearchError(f"{path} is recorded: its launches are the sizes; name one, {path}:NAME, to vary it")
         found = recorded_sizes(path, at.function)
-        return found, load_kernel(max(found, key=lambda one: one.calls).kernel, None, device.arch)
+        return found, load_fitting(max(found, key=lambda one: one.calls).kernel, None, device, compile)
     work = load_kernel(launch.kernel, launch.sizes, device.arch)
     if (at.calls is None) == (at.over is None) or (at.over is None) != (at.values is None):
         raise SearchError("say which sizes: --over M,N --values 1024..8192, or --calls FILE")
@@ -121,7 +121,9 @@ def _sizes(launch: Launch, at: At, device: Gpu) -> tuple[list[Size], Kernel]:
         ]
     largest = max(pairs, key=lambda one: sum(map(float, one[0].values())))[0]
     name = work.file or work.name
-    return [Size(name, {**work.problem, **one}, calls) for one, calls in pairs], at_sizes(work, largest, device.arch)
+    words = [f"{size}={value}" for size, value in {**work.problem, **largest}.items()]
+    sizes = [Size(name, {**work.problem, **one}, calls) for one, calls in pairs]
+    return sizes, load_fitting(name, words, device, compile)
 
 
 def _candidates(work: Kernel, device: Gpu, among: Among) -> list[tuple[str, str]]:

@@ -21,7 +21,7 @@ SMALLER = [  # (pattern, what takes its place), in this order
     (r"--evaluations \d+", "--evaluations 5"),
     (r"--proposer search(?!.*--evaluations)", "--proposer search --evaluations 5"),
     (r"(?<=^swizzle-sim )ceiling (.*)", r"ceiling \1 --evaluations 4 --formulas 4"),
-    (r"(?<=^swizzle-sim )(sweep|what-if) (.*)", r"\1 \2 --backend serial"),
+    (r"(?<=^swizzle-sim )(sweep|policy|what-if) (.*)", r"\1 \2 --backend serial"),
     (r" --open\b", ""),
 ]
 
@@ -38,6 +38,7 @@ PARSED = {  # pattern -> why it is only parsed, and what runs it instead
     r"my_kernel\.py|calls\.json|my\.trace\.npz": "needs Triton and seconds: tests/capture",
     r"swizzle-sim hit-rates": "needs Triton and seconds: tests/testing",
     r"--tune tiles": "compiles many kernels: tests/search",
+    r"calls\.csv|recordings/": "needs a table or recordings: tests/search",
     r"swizzle-sim suite": "minutes: tests/unit/test_suite.py runs the parts",
     r"\bbias_add\b": "needs a package of one's own: tests/docs/test_suite_kernel.py",
     r"captured\.trace\.npz": "needs Triton and seconds: tests/capture",
