@@ -70,6 +70,7 @@ def policy(
 
     KERNEL may be a recording, or a folder of them: the sizes are its launches, weighted by their counts.
     """
+    from swizzle_sim.language.lattice import kind_of_grid
     from swizzle_sim.search.policy.emit import document, write_policy
     from swizzle_sim.search.policy.rule import choose, proved_orders
     from xcd_model import gpu as load_gpu
@@ -80,9 +81,10 @@ def policy(
     go_on_with(folder, FILE)
     with PointStore(folder, resume=run.resume is not None) as store, Progress("policy", "points") as progress:
         replay = partial(_cases, work, device, sizes, among.compile, partial(_rows, store, run, progress))
-        texts = _screened(replay, _candidates(work, device, among), among, device)
-        cases = replay("timed", texts)
-    orders, unproved = proved_orders(texts, cases[0].kind, device)
+        texts = _screened(replay, _candidates(work, device, among), among.finalists, device)
+        orders, unproved = proved_orders(texts, kind_of_grid(work.grid), device, among.finalists)
+        tried = {*unproved, *(one.name for one in orders)}
+        cases = replay("timed", [one for one in texts if one[0] in tried])
     found = choose(work.name, device, "timed", cases, orders, allowed=among.lose, depth=among.depth)
     left_out = [f"{len(sizes) - len(cases)} of {len(sizes)} sizes"] if len(cases) < len(sizes) else []
     files = write_policy(found, folder) if folder else []
@@ -100,10 +102,11 @@ def _sizes(launch: Launch, at: At, device: Gpu, compile: bool) -> tuple[list[Siz
     """Sizes to ask for, and the kernel at the one of most workgroups, or of most calls, whose orders are tried."""
     from swizzle_sim.search.policy.sizes import Size, grid_of, recorded_sizes, table_of_calls
     from swizzle_sim.search.sweep import read_sizes
-    from swizzle_sim.workload.kernels import declared_name
+    from swizzle_sim.workload.kernels import declared_name, kernel_names
 
     path = Path(launch.kernel)
-    if path.is_dir() or (path.suffix == ".json" and not declared_name(launch.kernel)):
+    is_folder = path.is_dir() and launch.kernel not in kernel_names()  # a folder called like a kernel does not hide it
+    if is_folder or (path.suffix == ".json" and not declared_name(launch.kernel)):
         if at.over or at.calls or launch.sizes:
             raise SearchError(f"{path} is recorded: its launches are the sizes; name one, {path}:NAME, to vary it")
         found = recorded_sizes(path, at.function)
@@ -183,15 +186,14 @@ def _rows(store: PointStore, run: SweepRun, progress: Progress, points: list[dic
 
 
 def _screened(
-    replay: Callable[..., list[Case]], texts: list[tuple[str, str]], among: Among, device: Gpu
+    replay: Callable[..., list[Case]], texts: list[tuple[str, str]], most: int, device: Gpu
 ) -> list[tuple[str, str]]:
-    """Finalists by lockstep hits: one after the other what leaves least of the best to be lost over all calls."""
-    from swizzle_sim.search.policy.rule import finalists
+    """Orders by lockstep hits: one after the other what leaves least of the best to be lost over all calls."""
+    from swizzle_sim.search.policy.rule import most_helpful
 
-    if len(texts) <= among.finalists:
+    if len(texts) <= most:
         return texts
-    names = finalists(replay("lockstep", texts), [name for name, _ in texts], device, among.finalists)
-    return [one for one in texts if one[0] in names]
+    return [texts[k] for k in most_helpful(replay("lockstep", texts), [name for name, _ in texts], device)]
 
 
 def _print(found: Policy, unproved: Sequence[str], left_out: Sequence[str]) -> None:

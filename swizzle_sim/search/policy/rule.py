@@ -15,15 +15,17 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from swizzle_sim import proof
+from swizzle_sim.base.disk_cache import DiskCache, key_of
 from swizzle_sim.language import Swizzle
 from swizzle_sim.language.families import FAMILIES, condition_of, is_spec, names_of
 from swizzle_sim.language.ir import evaluate
 from swizzle_sim.language.parse import parse_condition
-from swizzle_sim.proof import prove
 from swizzle_sim.search.policy.sizes import LAUNCHED, Case
 from swizzle_sim.search.ranking import Ranking, default_objectives, evidence_of
 from xcd_model import Gpu
@@ -34,7 +36,6 @@ DEPTH = 3  # conditions on the way to an order
 THRESHOLDS = 12  # of one name
 DIVISORS = (2, 4, 8, 16, 32, 64, 128, 256)
 FEWEST_HELD_OUT = 8  # sizes from which every third is held out
-PROOF_STEPS = 400  # linear programs of one proof: the published families take fewer, or none would do
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,7 @@ class Policy:
     regret: tuple[tuple[float, ...], ...] = field(repr=False, default=())  # by case and order [%]
     matters: tuple[bool, ...] = ()  # by case: whether any order tried loses more than is allowed
     measure: tuple[str, ...] = ()  # by case: why to measure; empty where the model may decide
+    behind_all: tuple[float, ...] = ()  # by case: regret of the rule among all orders replayed, proved or not [%]
     held_out: float | None = None  # mean regret at sizes that the rule was not made from [%]; None of under 8 sizes
 
     @property
@@ -89,11 +91,12 @@ class Policy:
         """Regret of the rule at each size [%]."""
         return [self.regret[i][k] for i, k in enumerate(self.chosen)]
 
-    def mean_regret(self, order: int | None = None) -> float:
-        """Regret over all calls, of the rule, or of one order alone [%]."""
-        calls = [one.calls for one in self.cases]
-        values = self.regrets if order is None else [row[order] for row in self.regret]
-        return float(np.average(np.minimum(values, LOST), weights=calls))
+    def mean_regret(self, order: int | None = None) -> tuple[float, int]:
+        """Regret over all calls, of the rule or of one order [%], and at how many sizes it goes behind instead."""
+        values = np.array(self.regrets if order is None else [row[order] for row in self.regret])
+        calls, behind = np.array([one.calls for one in self.cases]), values >= LOST
+        mean = 0.0 if behind.all() else float(np.average(values[~behind], weights=calls[~behind]))
+        return mean, int(behind.sum())
 
     def branches(self) -> list[tuple[str, int, list[int]]]:
         """Condition of each branch, its order, and its cases."""
@@ -105,10 +108,14 @@ class Policy:
         return found
 
 
-def proved_orders(candidates: Sequence[tuple[str, str]], kind: str, gpu: Gpu) -> tuple[list[Order], list[str]]:
-    """Orders with their proofs, by name and text; names of those for which none was found, which no rule may use."""
+def proved_orders(
+    candidates: Sequence[tuple[str, str]], kind: str, gpu: Gpu, most: int = 64
+) -> tuple[list[Order], list[str]]:
+    """The launch order and the first orders with a proof, by name and text; names before the last for which none is."""
     found, refused = [Order(LAUNCHED, "", covers="every launch")], []
     for name, source in candidates:
+        if len(found) > most:
+            break
         order = _proved(name, source, kind, gpu)
         found += [order] if order else []
         refused += [] if order else [name]
@@ -117,17 +124,24 @@ def proved_orders(candidates: Sequence[tuple[str, str]], kind: str, gpu: Gpu) ->
 
 def _proved(name: str, source: str, kind: str, gpu: Gpu) -> Order | None:
     """Order with a proof for every launch, else with one under the condition that its family states."""
-    form = Swizzle.parse(source, name=name).form
-    is_family = is_spec(name) and names_of(name) <= FAMILIES.keys()
-    stated = condition_of(name) if is_family else "always"
-    conditions = [""] if stated == "always" else [stated]
-    for where in conditions:
-        for xcds in (None, gpu.xcds):
-            proof = prove(form, kind, where=parse_condition(where) if where else None, num_xcds=xcds, steps=PROOF_STEPS)
-            if proof.holds:
-                covers = proof.range_text if xcds is None else f"{proof.range_text}, on {xcds} XCDs"
-                return Order(name, source, where, covers)
+    stated = condition_of(name) if is_spec(name) and names_of(name) <= FAMILIES.keys() else "always"
+    where = "" if stated == "always" else stated
+    for xcds in (None, gpu.xcds):
+        if covers := _covered(source, kind, where, xcds):
+            return Order(name, source, where, covers if xcds is None else f"{covers}, on {xcds} XCDs")
     return None
+
+
+def _covered(source: str, kind: str, where: str, xcds: int | None) -> str:
+    """Sizes that a proof covers, looked up where it was found before; empty for none."""
+    store, key = DiskCache("proofs"), key_of(source, kind, where, xcds, code=(Path(proof.__file__).parent,))
+    known = store.get(key)
+    if known is None:
+        condition = parse_condition(where) if where else None
+        shown = proof.prove(Swizzle.parse(source).form, kind, where=condition, num_xcds=xcds)
+        known = shown.range_text if shown.holds else ""
+        store.put(key, known)
+    return known
 
 
 def choose(
@@ -155,17 +169,21 @@ def choose(
         for case, k, row in zip(cases, chosen, regret, strict=True)
     ]
     matters = tuple(bool(((allowed < row) & (row < LOST)).any()) for row in regret)
+    behind = tuple(
+        regrets_of(case, [orders[used[k]]], gpu, replay, of_all=True)[0] for case, k in zip(cases, chosen, strict=True)
+    )
     unseen = held_out(cases, regret[:, kept], allowed, gpu.xcds, depth)
     return Policy(
         kernel, gpu, replay, allowed, tuple(orders[k] for k in used), rule, tuple(cases), chosen,
-        tuple(map(tuple, regret[:, used].tolist())), matters, tuple(told), unseen,
+        tuple(map(tuple, regret[:, used].tolist())), matters, tuple(told), behind, unseen,
     )  # fmt: skip
 
 
-def regrets_of(case: Case, orders: Sequence[Order], gpu: Gpu, replay: str) -> list[float]:
-    """Percent that each order loses of the best of all that were replayed at a size; `LOST` where it goes behind."""
+def regrets_of(case: Case, orders: Sequence[Order], gpu: Gpu, replay: str, *, of_all: bool = False) -> list[float]:
+    """Percent that each order loses of the best of them, or of all that were replayed; `LOST` where it goes behind."""
     ranking = ranking_at(case, gpu, replay)
-    scores, names = case.scores, [_name_at(one, case.values, gpu) for one in orders]
+    names = [_name_at(one, case.values, gpu) for one in orders]
+    scores = case.scores if of_all else {name: case.scores[name] for name in names if name in case.scores}
     evenest = min(one.balance.over_ideal if one.balance else 1.0 for one in scores.values())
     ahead = {name: score for name, score in scores.items() if not ranking.is_behind(score, evenest)}
     costs = {name: ranking.main.cost(score) for name, score in (ahead or scores).items()}
@@ -352,13 +370,14 @@ def decided(node: Node, values: Mapping[str, Any]) -> int:
     return node.order
 
 
-def finalists(cases: Sequence[Case], names: Sequence[str], gpu: Gpu, most: int) -> list[str]:
-    """Orders that lose least together, by lockstep hits: one after the other the one that helps most."""
+def most_helpful(cases: Sequence[Case], names: Sequence[str], gpu: Gpu) -> list[int]:
+    """Places of orders, by lockstep hits: one after the other the one that leaves least to be lost over all calls."""
     orders = [Order(LAUNCHED, ""), *(Order(name, name) for name in names)]
-    regret = np.minimum(np.array([regrets_of(case, orders, gpu, "lockstep") for case in cases]), LOST)
-    calls, best, chosen = np.array([case.calls for case in cases]), regret[:, 0], list[str]()
-    while len(chosen) < most:
-        left = [k for k, one in enumerate(orders) if k and one.name not in chosen]
+    regret = np.array([regrets_of(case, orders, gpu, "lockstep") for case in cases])
+    calls, best, left = np.array([case.calls for case in cases]), regret[:, 0], list(range(1, len(orders)))
+    found = list[int]()
+    while left:
         k = min(left, key=lambda k: (float(calls @ np.minimum(best, regret[:, k])), float(calls @ regret[:, k]), k))
-        best, chosen = np.minimum(best, regret[:, k]), [*chosen, orders[k].name]
-    return chosen
+        best, found = np.minimum(best, regret[:, k]), [*found, k - 1]
+        left.remove(k)
+    return found
