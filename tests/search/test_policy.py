@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from swizzle_sim.language import Grid, Swizzle, family
-from swizzle_sim.language.parse import parse_form
-from swizzle_sim.search.policy.emit import kernel_text, order_text, write_policy
+from swizzle_sim.search.policy.emit import kernel_text, write_policy
 from swizzle_sim.search.policy.rule import LOST, Branch, Leaf, Order, choose, decided, fewest, grown, proved_orders
 from swizzle_sim.search.policy.sizes import LAUNCHED, Case, grid_of, judged, table_of_calls
 from swizzle_sim.search.sweep import point_of
@@ -110,8 +109,7 @@ def test_the_files_give_each_size_its_order(score, mi300x, tmp_path):
         cases.append(replace(one, scores={**one.scores, "naive": replace(score, l2_hit_rate=0.9 if rows > 8 else 0.1)}))
     found = choose("gemm", mi300x, "lockstep", cases, orders)
     assert {one.name for one in found.orders} == {LAUNCHED, "column", "naive"}
-    whole, chooses = Swizzle.parse(kernel_text(found)), Swizzle.parse(order_text(found))
-    assert parse_form(order_text(found)).results == ("pid",) and chooses.form
+    whole = Swizzle.parse(kernel_text(found))
     assert {"policy.txt", "policy.py", "policy_triton.py", "policy.hpp", "policy.png"} <= {
         *write_policy(found, tmp_path)
     }
@@ -122,8 +120,8 @@ def test_the_files_give_each_size_its_order(score, mi300x, tmp_path):
         sizes = {"M": one.values["M"], "N": one.values["N"]}
         tiles = (one.values["num_pid_m"], one.values["num_pid_n"])
         grid, order = Grid((one.values["num_pids"],), tiles), found.orders[found.chosen[i]]
-        holds = order.source and not (order.where and grid.num_pids % 8)
-        alone = Swizzle.parse(order.source if holds else "pid = pid").permutation(grid, 8)
+        assert not (order.where and grid.num_pids % 8)  # there it is the launch order
+        alone = Swizzle.parse(order.source or "pid = pid").permutation(grid, 8)
         assert np.array_equal(whole.permutation(grid, 8, sizes), alone), order
         assert written.heuristic(lambda args: {})(dict(one.values)) == found.chosen[i]
     assert (

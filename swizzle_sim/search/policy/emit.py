@@ -10,6 +10,7 @@ policy.png        the regions over two of the sizes
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from textwrap import indent
@@ -19,8 +20,7 @@ import numpy as np
 
 from swizzle_sim.base.atomic_write import check_folder, write_whole
 from swizzle_sim.language import Swizzle, emit_hip, emit_triton
-from swizzle_sim.language.ir import names_read
-from swizzle_sim.language.parse import parse_condition, parse_form
+from swizzle_sim.language.parse import parse_form
 from swizzle_sim.search.policy.rule import Branch, Node, Policy
 
 INDENT = "    "
@@ -61,6 +61,7 @@ _TEST = '''\
 """policy.py gives every size of policy.json its order."""
 
 import json
+import re
 from pathlib import Path
 
 from policy import NAMES, ORDERS, order_of
@@ -83,9 +84,14 @@ def rule_text(node: Node, leaf: Mapping[int, str]) -> str:
     return f"if {node.condition}:\n{then}\nelse:\n{other}"
 
 
-def order_text(policy: Policy) -> str:
-    """Text that gives the number of the order, as ``pid``."""
-    return rule_text(policy.rule, {i: f"pid = {i}" for i in range(len(policy.orders))})
+def numbers(policy: Policy, gives: str) -> str:
+    """Rule that gives the number of the order: that of the launch order where the condition of a proof fails."""
+    return rule_text(policy.rule, {i: f"{gives} {i}{_unless(policy, i)}" for i in range(len(policy.orders))})
+
+
+def _unless(policy: Policy, order: int) -> str:
+    where = re.sub(r"\bnum_xcds\b", str(policy.gpu.xcds), policy.orders[order].where)
+    return f" if {where} else 0" if where else ""
 
 
 def kernel_text(policy: Policy) -> str:
@@ -109,21 +115,14 @@ def kernel_text(policy: Policy) -> str:
 
 
 def read_names(policy: Policy) -> list[str]:
-    """Names that the rule reads."""
-    found: dict[str, None] = {}
-    todo = [policy.rule]
-    while todo:
-        node = todo.pop(0)
-        if isinstance(node, Branch):
-            found |= dict.fromkeys(names_read(parse_condition(node.condition)))
-            todo += [node.then, node.other]
-    return list(found)
+    """Names that decide the number of the order."""
+    found = parse_form(numbers(policy, "pid =")).inputs
+    return [name for name in found if name != "pid"]
 
 
 def python_text(policy: Policy) -> str:
     """Source of ``policy.py``."""
     names = read_names(policy)
-    body = rule_text(policy.rule, {i: f"return {i}" for i in range(len(policy.orders))})
     return _PYTHON.format(
         title=f"Orders of the workgroups of {policy.kernel} on {policy.gpu.title}",
         kind=f"simulated, {policy.replay} replay, at {len(policy.cases)} sizes",
@@ -131,7 +130,7 @@ def python_text(policy: Policy) -> str:
         orders="(" + "".join(f"\n    {one.name!r}," for one in policy.orders) + "\n)",
         names=repr(tuple(names)),
         signature=", ".join(["*", *names]) if names else "",
-        body=indent(body, INDENT),
+        body=indent(numbers(policy, "return"), INDENT),
     )
 
 
@@ -152,7 +151,7 @@ def claim(policy: Policy) -> str:
 
 
 def _mean(percent: float, behind: int) -> str:
-    sizes = f", and at {behind} sizes goes behind for uneven ends or lost occupancy," if behind else ""
+    sizes = f" (and at {behind} sizes goes behind, by uneven ends or lost occupancy)" if behind else ""
     return f"{percent:.2f} %{sizes}"
 
 
@@ -168,7 +167,9 @@ def document(policy: Policy) -> dict[str, Any]:
         "kind": "simulated",
         "allowed_pct": policy.allowed,
         "rule": [{"where": where, "order": k, "sizes": len(at)} for where, k, at in policy.branches()],
-        "orders": [vars(one) | dict(zip(MEAN, policy.mean_regret(i), strict=True)) for i, one in enumerate(policy.orders)],
+        "orders": [
+            vars(one) | dict(zip(MEAN, policy.mean_regret(k), strict=True)) for k, one in enumerate(policy.orders)
+        ],
         **dict(zip(MEAN, policy.mean_regret(), strict=True)),
         "worst_regret_pct": max(policy.regrets),
         "held_out_regret_pct": policy.held_out,
@@ -187,7 +188,7 @@ def document(policy: Policy) -> dict[str, Any]:
 def write_policy(policy: Policy, folder: Path) -> list[str]:
     """Write all files of a policy into a folder; their names."""
     check_folder(folder)
-    text, chooses = kernel_text(policy), parse_form(order_text(policy))
+    text, chooses = kernel_text(policy), parse_form(numbers(policy, "pid ="))
     note = f"{policy.kernel} on {policy.gpu.title}: {claim(policy)}"
     whole = Swizzle.parse(text)
     files = {

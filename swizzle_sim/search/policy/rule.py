@@ -163,7 +163,10 @@ def choose(
     rule = grown(cases, regret[:, kept], allowed, gpu.xcds, depth)
     used = sorted({kept[leaf.order] for _, leaf in _paths(rule)} | {0})
     rule = _renumbered(rule, {i: used.index(k) for i, k in enumerate(kept) if k in used})
-    chosen = tuple(decided(rule, case.values) for case in cases)
+    numbers = [decided(rule, case.values) for case in cases]
+    chosen = tuple(
+        k if _holds(orders[used[k]], case.values, gpu) else 0 for k, case in zip(numbers, cases, strict=True)
+    )
     told = [
         _measure(case, orders[used[k]], gpu, replay) if row[0] > allowed else ""
         for case, k, row in zip(cases, chosen, regret, strict=True)
@@ -182,7 +185,7 @@ def choose(
 def regrets_of(case: Case, orders: Sequence[Order], gpu: Gpu, replay: str, *, of_all: bool = False) -> list[float]:
     """Percent that each order loses of the best of them, or of all that were replayed; `LOST` where it goes behind."""
     ranking = ranking_at(case, gpu, replay)
-    names = [_name_at(one, case.values, gpu) for one in orders]
+    names = [one.name if _holds(one, case.values, gpu) else LAUNCHED for one in orders]
     scores = case.scores if of_all else {name: case.scores[name] for name in names if name in case.scores}
     evenest = min(one.balance.over_ideal if one.balance else 1.0 for one in scores.values())
     ahead = {name: score for name, score in scores.items() if not ranking.is_behind(score, evenest)}
@@ -204,21 +207,20 @@ def _percent(cost: float, best: float, ranking: Ranking) -> float:
     return min(LOST, 100 * lost)
 
 
-def _name_at(order: Order, values: Mapping[str, int], gpu: Gpu) -> str:
-    """Name of the order that a launch gets: the launch order where the condition of its proof does not hold."""
-    holds = not order.where or evaluate(parse_condition(order.where), {**values, "num_xcds": gpu.xcds})
-    return order.name if holds else LAUNCHED
+def _holds(order: Order, values: Mapping[str, int], gpu: Gpu) -> bool:
+    """Whether the condition of an order's proof holds; a launch gets the launch order where it does not."""
+    return not order.where or bool(evaluate(parse_condition(order.where), {**values, "num_xcds": gpu.xcds}))
 
 
 def _measure(case: Case, order: Order, gpu: Gpu, replay: str) -> str:
     """Why the order of a size has to be measured; empty where evidence lets the model decide."""
-    ranking, name = ranking_at(case, gpu, replay), _name_at(order, case.values, gpu)
-    if name == LAUNCHED or name not in case.scores:
+    ranking = ranking_at(case, gpu, replay)
+    if order.name == LAUNCHED or order.name not in case.scores:
         return ""
     evidence = evidence_of(gpu.name, ranking.main.name, case.work_class)
     if not evidence.ranks:
         return f"{ranking.main.spoken} is not shown to rank such launches: {evidence.sentence()}"
-    gain = ranking.main.gain(case.scores[name], case.scores[LAUNCHED])
+    gain = ranking.main.gain(case.scores[order.name], case.scores[LAUNCHED])
     return "" if gain > ranking.tolerance else "its gain over the launch order is not told apart"
 
 
