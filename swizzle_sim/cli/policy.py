@@ -86,14 +86,12 @@ def policy(
         tried = {*unproved, *(one.name for one in orders)}
         cases = replay("timed", [one for one in texts if one[0] in tried])
     found = choose(work.name, device, "timed", cases, orders, allowed=among.lose, depth=among.depth)
-    left_out = [f"{len(sizes) - len(cases)} of {len(sizes)} sizes"] if len(cases) < len(sizes) else []
     files = write_policy(found, folder) if folder else []
     if json:
-        print_json(
-            {**document(found), "tried": [one.name for one in orders], "unproved": unproved, "left_out": left_out}
-        )
+        more = {"unproved": unproved, "left_out": len(sizes) - len(cases)}
+        print_json({**document(found), "tried": [one.name for one in orders], **more})
         return
-    _print(found, unproved, left_out)
+    _print(found, unproved)
     if folder:
         print(f"written: {folder}/ ({', '.join(files)})")
 
@@ -168,6 +166,8 @@ def _cases(
     cases = list(cases_of(sizes, found))
     if not cases:
         raise SearchError(f"none of the {len(sizes)} sizes could be scored: {found[0]['error']}", code="policy")
+    if failed := [one["error"] for one in found if one["error"]]:
+        say(f"{len(failed)} of {len(sizes)} sizes are left out, the first as {failed[0]}")
     return cases
 
 
@@ -196,7 +196,7 @@ def _screened(
     return [texts[k] for k in most_helpful(replay("lockstep", texts), [name for name, _ in texts], device)]
 
 
-def _print(found: Policy, unproved: Sequence[str], left_out: Sequence[str]) -> None:
+def _print(found: Policy, unproved: Sequence[str]) -> None:
     from swizzle_sim.search.policy.emit import claim
 
     rows = []
@@ -217,5 +217,5 @@ def _print(found: Policy, unproved: Sequence[str], left_out: Sequence[str]) -> N
     over = [case.label for case, lost in zip(found.cases, found.regrets, strict=True) if lost > found.allowed]
     if over:
         line(f"more than {found.allowed:g} % is lost at {len(over)} sizes: {', '.join(over[:5])}")
-    for said in (f"not proved for all launches, so left out: {', '.join(unproved)}" if unproved else "", *left_out):
-        say(said) if said else None
+    if unproved:
+        say(f"not proved for all launches, so left out: {', '.join(unproved)}")

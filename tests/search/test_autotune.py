@@ -131,6 +131,12 @@ def test_what_cannot_be_scored_is_measured(monkeypatch):
     assert len(left) == 2 and left[-1] is CONFIGS[1]
 
 
+def test_public_names():
+    from swizzle_sim import autotune
+
+    assert autotune.__all__ == ["Model", "prune"]
+
+
 def test_a_share_is_a_share():
     with pytest.raises(ValueError, match=r"top_k = 2\.0"):
         prune(lambda: matmul, top_k=2.0)

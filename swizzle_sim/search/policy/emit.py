@@ -205,13 +205,13 @@ def write_policy(policy: Policy, folder: Path) -> list[str]:
 
 
 def draw(policy: Policy, path: Path) -> bool:
-    """Draw order and regret at every size, over the two names that take most values; false where none varies."""
+    """Draw order and regret at every size, over two sizes, those that decide first; false where none varies."""
     from matplotlib.figure import Figure
 
     names = [name for name in policy.cases[0].values if all(name in one.values for one in policy.cases)]
     counts = {name: len({one.values[name] for one in policy.cases}) for name in names}
-    first = [name for name in read_names(policy) if counts.get(name, 0) > 1]
-    axes = list(dict.fromkeys([*first, *sorted(counts, key=lambda name: (name.startswith("num_"), -counts[name]))]))
+    read = read_names(policy)
+    axes = sorted(counts, key=lambda name: (name.startswith("num_"), name not in read, -counts[name]))
     axes = [name for name in axes if counts[name] > 1][:2]
     if not axes:
         return False
