@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from swizzle_sim.language import Grid, Swizzle, family
+from swizzle_sim.language.lattice import kind_of_grid
 from swizzle_sim.search.policy.emit import kernel_text, write_policy
 from swizzle_sim.search.policy.rule import LOST, Branch, Leaf, Order, choose, decided, fewest, grown, proved_orders
 from swizzle_sim.search.policy.sizes import LAUNCHED, Case, grid_of, judged, table_of_calls
@@ -175,3 +176,21 @@ def test_a_policy_resumes_and_says_what_it_chose(tmp_path, monkeypatch, capsys):
 def test_what_cannot_be_is_said(words, said, tmp_path, monkeypatch, capsys):
     answer = runner(monkeypatch, capsys, tmp_path)("policy", *WORDS, *words)
     assert answer.code == 2 and said in answer.err
+
+
+@pytest.mark.parametrize(
+    ("grid", "specs"),
+    [(Grid((48,), (6, 8)), ("column", "contiguous")), (Grid((6, 8)), ("column", "contiguous")),
+     (Grid((4, 6, 2)), ("boxes(x=2, y=2, z=2)", "contiguous"))],
+)  # fmt: skip
+def test_orders_of_tiles_and_of_ids_are_one_text(grid, specs, score, mi300x):
+    orders = [ORDERS[0], *(Order(spec, family(spec)) for spec in specs)]
+    cases = []
+    for best, rows in zip(orders, (16, 32, 48), strict=True):
+        scores = {one.name: replace(score, l2_hit_rate=0.9 if one is best else 0.1) for one in orders}
+        cases.append(replace(case(ROWS=rows), kind=kind_of_grid(grid), scores=scores))
+    found = choose("any", mi300x, "lockstep", cases, orders)
+    whole = Swizzle.parse(kernel_text(found))
+    for one, order in zip(cases, orders, strict=True):
+        alone = Swizzle.parse(order.source or "pid = pid").permutation(grid, 8)
+        assert np.array_equal(whole.permutation(grid, 8, one.values), alone), order.name

@@ -22,13 +22,17 @@ from swizzle_sim.base.atomic_write import check_folder, write_whole
 from swizzle_sim.language import Swizzle, emit_hip, emit_triton
 from swizzle_sim.language.parse import parse_form
 from swizzle_sim.search.policy.rule import Branch, Node, Policy
+from xcd_model.errors import SearchError
 
 INDENT = "    "
 MEAN = ("mean_regret_pct", "behind_at")  # keys of `Policy.mean_regret`
-# The launch order, and what gives tiles from an id, by kind of the launch; x is fastest.
+# What gives tiles from an id, by their names and the kind of the launch: x is fastest.
 _TO_TILES = {
-    "tiles": "pid_m = pid // num_pid_n\npid_n = pid % num_pid_n",
-    "plane": "pid_m = pid % num_pid_m\npid_n = pid // num_pid_m",
+    ("pid_m pid_n", "tiles"): "pid_m = pid // num_pid_n\npid_n = pid % num_pid_n",
+    ("pid_m pid_n", "plane"): "pid_m = pid % num_pid_m\npid_n = pid // num_pid_m",
+    ("pid_x pid_y", "plane"): "pid_x = pid % num_pid_x\npid_y = pid // num_pid_x",
+    ("pid_x pid_y pid_z", "box"): "pid_x = pid % num_pid_x\npid_y = pid // num_pid_x % num_pid_y\n"
+    "pid_z = pid // num_pid_x // num_pid_y",
 }
 _PYTHON = '''\
 """{title}.
@@ -100,10 +104,11 @@ def kernel_text(policy: Policy) -> str:
     A condition reads sizes and counts, the same for all workgroups of a launch: so each launch takes one branch, and
     the proof of its order is that of the text.
     """
-    kind = policy.cases[0].kind
     forms = {i: Swizzle.parse(one.source).form for i, one in enumerate(policy.orders) if one.source}
-    results = {form.results for form in forms.values()}
-    tiles = _TO_TILES.get(kind, "") if results - {("pid",)} else ""
+    results = {" ".join(form.results) for form in forms.values()} - {"pid"}
+    if len(results) > 1:
+        raise SearchError(f"orders give {' and '.join(sorted(results))}: write them with the same names", code="policy")
+    tiles = _TO_TILES[results.pop(), policy.cases[0].kind] if results else ""
     leaf = {0: tiles or "pid = pid"}
     for i, form in forms.items():
         order = policy.orders[i]
