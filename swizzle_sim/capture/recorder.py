@@ -220,6 +220,15 @@ class Recorder:
         print(f"{self.path}: {count} launches of {kernels} kernels recorded", file=sys.stderr)
 
 
+def recording_of(jit: Any, values: Mapping[str, Any], grid: Any) -> dict[str, Any]:
+    """Recording of one launch that is not made: a kernel, its arguments and options by name, and its grid."""
+    recorder = Recorder(Path("launch.json"), MAX_VALUES_BYTES)
+    launch = recorder._described(jit, (), {**values, "grid": grid}, None)
+    del launch["key"]
+    about = {"format": FORMAT, "format_version": VERSION, "machine": {}, "kernels": recorder.kernels}
+    return {**about, "launches": [{**launch, "count": 1}]}
+
+
 class Source:
     """A kernel, the functions it calls and what the globals mean that they read, as one file; the kernel last."""
 

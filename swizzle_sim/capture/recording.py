@@ -131,12 +131,22 @@ def _refuse(path: Path, key: str, value: Any, rule: str) -> NoReturn:
     raise CaptureError(f"{path.name}: {key} = {repr(value)[:60]}: {rule}", code="format")
 
 
-def _chosen(path: Path, document: Mapping[str, Any], name: str | None) -> dict[str, Any]:
+def launches_of(path: Path) -> list[tuple[str, str, int]]:
+    """Launches of a recording: name as in ``calls.json:NAME``, kernel, and how often it was launched."""
+    return [(name, one["name"], one["count"]) for name, one in _named(read_recording(path)).items()]
+
+
+def _named(document: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     launches: dict[str, dict[str, Any]] = {}
     for launch in document["launches"]:
         kernel = document["kernels"][launch["kernel"]]["name"]
         numbered = (kernel if k == 1 else f"{kernel}.{k}" for k in itertools.count(1))
         launches[next(one for one in numbered if one not in launches)] = {**launch, "name": kernel}
+    return launches
+
+
+def _chosen(path: Path, document: Mapping[str, Any], name: str | None) -> dict[str, Any]:
+    launches = _named(document)
     if name is None and len(launches) == 1:
         return next(iter(launches.values()))
     if name in launches:

@@ -27,6 +27,7 @@ from swizzle_sim.cli import (
     explore,
     hardware,
     optimize,
+    policy,
     rewrite,
     runs,
     score,
@@ -61,7 +62,7 @@ class TypedOnce(Command):
 app = typer.Typer(
     name="swizzle-sim",
     cls=Group,
-    help="Find, prove and price PID remappings (swizzles) for GPU kernels on chiplet GPUs, with no GPU.",
+    help="Find, prove and price PID remappings (swizzles) of GPU kernels, with no GPU.",
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
@@ -101,6 +102,7 @@ _COMMANDS = {
     "import": hardware.import_,
     "counters": counters.counters,
     "sweep": sweeping.sweep,
+    "policy": policy.policy,
     "what-if": sweeping.what_if,
     "explore": explore.explore,
     # Commands of other packages; loading one imports typer alone.

@@ -25,11 +25,11 @@ TASKS = {
     "Every day": ("score", "check", "optimize", "rewrite", "bundle", "import", "report", "explore", "runs"),
     "Your own Triton kernel": ("init-kernel", "capture"),
     "Kernels and GPUs": ("show", "kernels", "gpus", "doctor"),
-    "Other sizes, other GPUs": ("sweep", "what-if"),
+    "Other sizes, other GPUs": ("sweep", "policy", "what-if"),
     "Share and reuse": ("export", "keep", "counters"),
-    "Agents and experiments": ("mcp", "lab"),
+    "Agents and experiments": ("lab",),
 }
-LAB = ("calibrate", "study", "tune-prompt")  # commands of the group lab
+LAB = ("calibrate", "mcp", "study", "tune-prompt")  # commands of the group lab
 USAGE: Any = typer.BadParameter.__base__  # of all mistakes in options
 OTHERS = "More commands"
 MOVED = {  # earlier names, and the words to type now; they are understood until the next release

@@ -70,10 +70,11 @@ def _priced(one: Attempt, scorer: Scorer) -> Attempt:
 
 def evaluate_as_compiled(point: Mapping[str, Any]) -> dict[str, Any]:
     """`swizzle_sim.search.sweep.evaluate` of a point, each swizzle with its own compile where there is one."""
-    return evaluate(point, _scored)
+    return evaluate(point, scored_as_compiled)
 
 
-def _scored(scorer: Scorer, swizzle: Swizzle) -> Score:
+def scored_as_compiled(scorer: Scorer, swizzle: Swizzle) -> Score:
+    """Score of a swizzle with its own compile where there is one."""
     try:
         return score_as_compiled(scorer, swizzle)
     except SwizzleSimError:  # no source or compiler: the kernel's own resources; no bijection: refused

@@ -123,8 +123,7 @@ def point_of(
 def evaluate(point: Mapping[str, Any], scored: Callable[[Scorer, Swizzle], Score] = Scorer.score) -> dict[str, Any]:
     """Scores of a point, in any process."""
     try:
-        known = point["kernel"], point["is_file"], _text(point["problem"]), _text(point["gpu"]), point["replay"]
-        scorer = _scorer(*known, point.get("compile", False))
+        scorer = scorer_of(point)
         launched = _figures(scorer.baseline)
     except SwizzleSimError as error:
         return {"launched": None, "swizzles": {}, "error": str(error)}
@@ -135,6 +134,12 @@ def evaluate(point: Mapping[str, Any], scored: Callable[[Scorer, Swizzle], Score
         except (NotBijective, LanguageError) as error:
             found[name] = {"error": str(error)}
     return {"launched": launched, "swizzles": found, "error": ""}
+
+
+def scorer_of(point: Mapping[str, Any]) -> Scorer:
+    """Scorer of a point, kept in the process for the next one."""
+    known = point["kernel"], point["is_file"], _text(point["problem"]), _text(point["gpu"]), point["replay"]
+    return _scorer(*known, point.get("compile", False))
 
 
 def _figures(score: Score) -> dict[str, Any]:

@@ -21,7 +21,7 @@ SMALLER = [  # (pattern, what takes its place), in this order
     (r"--evaluations \d+", "--evaluations 5"),
     (r"--proposer search(?!.*--evaluations)", "--proposer search --evaluations 5"),
     (r"--proposer ceiling(?!.*--evaluations)", "--proposer ceiling --evaluations 4"),
-    (r"(?<=^swizzle-sim )(sweep|what-if) (.*)", r"\1 \2 --backend serial"),
+    (r"(?<=^swizzle-sim )(sweep|policy|what-if) (.*)", r"\1 \2 --backend serial"),
     (r" --open\b", ""),
 ]
 
@@ -29,7 +29,7 @@ PARSED = {  # pattern -> why it is only parsed, and what runs it instead
     r"--model|--replay runs/\S+-llm-": "needs a key or a recorded run of a model: tests/agent",
     r"optimize --resume runs": "needs a run of a model: tests/agent",
     r"swizzle-sim keep": "needs a run of a model: tests/search/test_kept.py",
-    r"swizzle-sim mcp": "a server: tests/agent/test_mcp.py",
+    r"swizzle-sim lab mcp": "a server: tests/agent/test_mcp.py",
     r"--scheduler": "needs a Dask cluster: tests/search",
     r"swizzle-sim (import|counters)": "replays what an H200 or a profiler wrote, at its size: tests/hardware",
     r"swizzle-sim lab calibrate": "needs the GPU, or rows of the checkout: tests/hardware",
@@ -37,6 +37,7 @@ PARSED = {  # pattern -> why it is only parsed, and what runs it instead
     r"swizzle-sim (capture|rewrite|bundle)": "needs Triton and seconds: tests/capture, rewrite, hardware",
     r"my_kernel\.py|calls\.json|my\.trace\.npz": "needs Triton and seconds: tests/capture",
     r"--tune tiles": "compiles many kernels: tests/search",
+    r"calls\.csv|recordings/": "needs a table or recordings: tests/search",
     r"\bbias_add\b": "needs a package of one's own: tests/docs/test_suite_kernel.py",
     r"captured\.trace\.npz": "needs Triton and seconds: tests/capture",
     r"check (gemm\.py|src/)": "needs a kernel of one's own: tests/testing",

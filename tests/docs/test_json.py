@@ -18,6 +18,7 @@ COMMANDS = {
     "optimize --proposer search": ["optimize", "gemm", *SMALL, "--proposer", "search", "--evaluations", "2"],
     "optimize --proposer ceiling": ["optimize", "gemm", *SMALL, "--proposer", "ceiling", "--evaluations", "2"],
     "sweep": ["sweep", "gemm", "K=128", "--over", "M,N", "--values", "512", "--swizzle", "row", "--backend", "serial"],
+    "policy": ["policy", "gemm", "K=128", "--over", "M", "--values", "512", "--swizzle", "row", "--backend", "serial"],
     "what-if": ["what-if", "gemm", *SMALL, "--set", "xcds=4", "--swizzle", "row", "--capacity", "--backend", "serial"],
     "runs": ["runs"],
 }
