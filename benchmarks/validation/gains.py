@@ -16,7 +16,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,9 +26,6 @@ from . import held_out
 from .amd import scores
 from .predict import predict_all
 from .rows import measured_speedups, paper_rows
-
-if TYPE_CHECKING:
-    from .ranked_pairs import Order
 
 HALVINGS, SEED, PART = 200, 0, 97.0
 ENOUGH = 10  # launches with an order that is predicted faster, below which a class has no interval
@@ -124,6 +120,7 @@ def class_of(workload: str) -> str:
     return next((of for name, of in names.items() if name in workload), "memory")
 
 
+Timed = tuple[str, str, float, float]  # an order: GPU, workload, predicted and measured time [us]
 Times = Mapping[str, Sequence[tuple[float, float]]]  # by launch: (predicted, measured), the launch order first
 
 
@@ -141,12 +138,12 @@ def gains_of(device: str, work_class: str, times: Times, least: float) -> Gains:
     return Gains(device, work_class, launch, predicted, measured)
 
 
-def of_orders(orders: Iterable[Order], tells_apart: Mapping[str, float]) -> list[Gains]:
-    """Gains of orders of whole launches on NVIDIA's GPUs, by class."""
+def of_orders(orders: Iterable[Timed], tells_apart: Mapping[str, float]) -> list[Gains]:
+    """Gains of orders of whole launches on NVIDIA's GPUs, by class; the launch order of each comes first."""
     found: dict[tuple[str, str], dict[str, list[tuple[float, float]]]] = {}
-    for one in orders:
-        of = found.setdefault((one.gpu, class_of(one.workload)), {})
-        of.setdefault(one.workload, []).append((math.log(one.predicted_us), math.log(one.measured_us)))
+    for device, workload, predicted_us, measured_us in orders:
+        of = found.setdefault((device, class_of(workload)), {})
+        of.setdefault(workload, []).append((math.log(predicted_us), math.log(measured_us)))
     return [gains_of(*key, times, tells_apart.get(key[0], 0.0)) for key, times in sorted(found.items())]
 
 

@@ -374,7 +374,8 @@ def _losses(each: Sequence[Pair]) -> str:
 def gains_of(orders: Iterable[Order], known: Iterable[Known]) -> list[gains.Gains]:
     """Gains of orders by GPU and class, of those that the times of the GPU tell from the launch order."""
     apart = {one.gpu: one.tells_apart for one in known if one.objective == "time"}
-    return [*gains.of_orders(orders, apart), *gains.of_amd(apart["mi300x"])]
+    timed = [(one.gpu, one.workload, one.predicted_us, one.measured_us) for one in orders]
+    return [*gains.of_orders(timed, apart), *gains.of_amd(apart["mi300x"])]
 
 
 def main() -> None:

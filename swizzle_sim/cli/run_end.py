@@ -122,7 +122,8 @@ def print_end(end: End, scorer: Scorer, remarks: Sequence[str]) -> None:
     lines = [*(_details(end) if end.verbose else ()), *remarks]
     lines += [one for one in [emulated_note(emulated(scorer.kernel, scorer.gpu), scorer.gpu)] if one]
     if (end.run.folder / "best.txt").is_file():  # not after a Ctrl-C
-        lines.append(f"written: {end.run.folder}/ (report.html, best.txt, best_triton.py, best.hip)")
+        report = "report.html, " if (end.run.folder / "report.html").is_file() else ""
+        lines.append(f"written: {end.run.folder}/ ({report}best.txt, best_triton.py, best.hip)")
     lines += written.lines if written and (end.verbose or written.path) else ()
     for said in lines:
         line(said)

@@ -207,7 +207,7 @@ class InFull:
         )
         return {
             **dict(zip(self.FIGURES, figures, strict=True)),
-            "why_better": list(self.why_better),
+            **({"why_better": list(self.why_better)} if self.why_better else {}),
             "over_lengths": self.over_lengths and self.over_lengths.as_dict(),
             **({"own_remap": self.inside[0].as_dict(self.inside[1])} if self.inside else {}),
             **({"waited": self.waits.as_dict()} if self.waits else {}),

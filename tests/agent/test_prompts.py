@@ -69,7 +69,7 @@ def test_times_are_told_where_they_rank(small):
     briefing = Briefing(scorer, Settings(models=("openai/model",)), Notes(), None, judge.ranking)
     report = briefing.proposal(attempts, "")["bottleneck_report"]
     assert report["launch_order"]["time_us"] == round(attempts[0].score.time_us, 1)
-    assert "speedup" in briefing.report(attempts[1]) and "Time" in report["objective"]
+    assert "speedup" in briefing.report(attempts[1]) and "Predicted time" in report["objective"]
 
 
 def test_small_tables_are_told():
