@@ -45,6 +45,7 @@ DISAGREE = (
 WORTH = 1.01, 1.02  # predicted speedup below which nothing is worth measuring; of a time bound by arithmetic
 TRUSTED = 0.7  # share of a class's measured pairs that hits must rank right to outweigh a predicted time
 WORSE = 1.02  # ratio from which HBM bytes or uneven ends are worse
+USUAL = "mi300x"  # the GPU of a command that names none
 RESOURCES = {
     "compute": "arithmetic",
     "l2": "the L2",
@@ -257,7 +258,8 @@ def go_on(scorer: Scorer, best: Attempt, run: str, *, kept: bool) -> tuple[str, 
     if not kernel.file and kernel.name in kernel_names():
         sizes = {size: value for size, value in sizes.items() if registered(kernel.name).problem.get(size) != value}
     file = kernel.file and min(kernel.file, os.path.relpath(kernel.file), key=len)
-    what = [file or kernel.name, *(f"{name}={size}" for name, size in sizes.items()), "--gpu", scorer.gpu.name]
+    on = [] if scorer.gpu.name == USUAL else ["--gpu", scorer.gpu.name]
+    what = [file or kernel.name, *(f"{name}={size}" for name, size in sizes.items()), *on]
     if kept:
         some = scorer.gpu.xcds > 1 or has_families(kernel, scorer.gpu)
         commands = [*report, ["optimize", *what, "--proposer", "search"]] if some else report
