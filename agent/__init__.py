@@ -9,7 +9,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .bottleneck import bottleneck_report
+    from swizzle_sim.report.bottleneck import bottleneck_report
+
     from .loop import propose, repeat_run
     from .settings import Inputs, Settings
     from .study import Study, run_study
@@ -23,7 +24,7 @@ _HOME = {
     "Settings": "settings",
     "Study": "study",
     "Transcript": "transcript",
-    "bottleneck_report": "bottleneck",
+    "bottleneck_report": "swizzle_sim.report.bottleneck",
     "propose": "loop",
     "repeat_run": "loop",
     "reward": "verifiable",
@@ -51,6 +52,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+    home = _HOME[name]
+    value = getattr(importlib.import_module(home if "." in home else f".{home}", __name__), name)
     globals()[name] = value
     return value

@@ -14,6 +14,7 @@ from typing import Any
 from swizzle_sim.base.release import install_hint, version
 from swizzle_sim.language import Grid, Verdict, verify
 from swizzle_sim.pricing.scores import Score
+from swizzle_sim.report.bottleneck import bottleneck_of, changes_of
 from swizzle_sim.search.advice import advise_run
 from swizzle_sim.search.bench import MemoScorer, score_on
 from swizzle_sim.search.candidates import LAUNCH_ORDER, Candidate
@@ -24,7 +25,6 @@ from swizzle_sim.workload.kernels import is_user_kernel
 from xcd_model import gpu as load_gpu
 from xcd_model.errors import ModelError, SwizzleSimError
 
-from .bottleneck import bottleneck_of
 from .contexts import access_summary, language_card
 
 FIGURES = ("l2_hit_rate", "bound_l2_hit_rate", "l2_misses", "time_us", "speedup", "limiter")
@@ -74,6 +74,7 @@ def score(kernel: str, text: str, sizes: dict[str, int] | None = None, gpu: str 
         "misses_pct": {"score": report["misses_pct"], "baseline": launched["misses_pct"]},
         "limit": report["limit"],
         "advice": {"verdict": advice.verdict, "what": advice.what, "why": advice.why},
+        "changes": changes_of(launched, report),
     }
 
 
@@ -82,8 +83,10 @@ def optimize(kernel: str, out: str, sizes: dict[str, int] | None = None, gpu: st
     scorer = _scorer(kernel, sizes, gpu)
     run = try_families(scorer.kernel, scorer.gpu, _below(out), scorer=scorer)
     best = [one for one in run.ranked if one.number][:SHOWN]
+    advice = advise_run(scorer, run.ranking, run.attempts, str(run.folder))
     return {
         "run": str(run.folder),
+        "advice": {"verdict": advice.verdict, "what": advice.what, "why": advice.why},
         "tried": len(run.attempts),
         "baseline": _figures(scorer.baseline),
         "best": [{"name": one.name, "source": one.source, "score": _figures(one.score)} for one in best if one.score],

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.report.bottleneck import bottleneck_of, legend
 from swizzle_sim.report.display.tiles import plane, tile_map
 from swizzle_sim.rewrite.price import price
 from swizzle_sim.search.history import Attempt
@@ -24,7 +25,6 @@ from xcd_model.analysis.schedule import schedule_of
 from xcd_model.errors import CompileError, ModelError, SwizzleSimError
 from xcd_model.files import read_text
 
-from .bottleneck import bottleneck_of, legend
 from .contexts import TEMPLATE_CARD, access_summary, hardware_text, language_card, source_of
 from .providers import load_dspy
 from .settings import Settings

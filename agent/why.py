@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
+from swizzle_sim.report.bottleneck import changes_of
 from swizzle_sim.report.spending import Ask, Spending
 from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.loop import Run
@@ -15,8 +14,6 @@ from swizzle_sim.search.loop import Run
 from .prompts import NOTE
 from .transcript import END, FILE, PROPOSE, STEP, Exchange, Transcript
 
-MOST = 3  # kinds of misses, those that change most
-CHANGED = 0.5  # points of the requests, from which a change is told
 LONGEST = 400  # characters of a rationale
 _FIELD = re.compile(r"\[\[ ## rationale ## \]\]\s*(.*?)\s*(?=\[\[ ##|\Z)", re.DOTALL)
 
@@ -53,36 +50,6 @@ def rationale_of(reply: str) -> str:
         return ""
     words = " ".join(said.split())
     return words if len(words) <= LONGEST else f"{words[:LONGEST]} ..."
-
-
-def changes_of(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """What two bottleneck reports differ in: XCDs that touch a line, misses by kind, makespan."""
-    found = []
-    name = "xcds_that_touch_a_line"
-    for tensor in before.get(name, {}).keys() | after.get(name, {}).keys():
-        was, now = (report.get(name, {}).get(tensor, 1.0) for report in (before, after))
-        if round(was, 1) != round(now, 1):
-            found.append(f"{tensor} is touched by {now:.2f} XCDs, before {was:.2f}")
-    was, now = _of_requests(before), _of_requests(after)
-    apart = {kind: now.get(kind, 0.0) - was.get(kind, 0.0) for kind in was.keys() | now.keys()}
-    most = sorted((kind for kind in apart if abs(apart[kind]) >= CHANGED), key=lambda kind: (-abs(apart[kind]), kind))
-    found = sorted(found) + [
-        f"misses of {tensor}, {kind}: {was.get((tensor, kind), 0.0):.1f} to {now.get((tensor, kind), 0.0):.1f} % of "
-        "the requests"
-        for tensor, kind in most[:MOST]
-    ]
-    spans = [report.get("makespan_over_ideal", 1.0) for report in (before, after)]
-    if abs(spans[0] - spans[1]) >= 0.05:
-        found.append(f"makespan over ideal {spans[0]:.2f} to {spans[1]:.2f}")
-    return found
-
-
-def _of_requests(report: Mapping[str, Any]) -> dict[tuple[str, str], float]:
-    """Percent of the requests that miss, by tensor and kind."""
-    missed = (100 - report["l2_hit_rate_pct"]) / 100
-    shares = report.get("misses_pct", {})
-    kinds = {name: one if isinstance(one, dict) else {"all kinds": one} for name, one in shares.items()}
-    return {(tensor, kind): share * missed for tensor, of in kinds.items() for kind, share in of.items()}
 
 
 def spending(folder: Path) -> Spending | None:

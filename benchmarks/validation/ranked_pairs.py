@@ -23,7 +23,7 @@ from pathlib import Path
 from swizzle_sim.search.ranking import APART as MOVED_APART
 from swizzle_sim.search.ranking import LESS_MOVED, STEPS, UNEVEN, steps_more
 
-from . import held_out
+from . import gains, held_out
 from .amd import scores, tables
 from .predict import predict_all
 from .quantities import QUANTITIES
@@ -54,6 +54,9 @@ HEAD = """\
 # time, was faster; ties half, one permutation is no pair; of AMD's rows those of the half that may choose.
 # launches: drawn, all orders measured; lost, launched: what the order that the tool chooses by time, ties as it breaks
 # them, and the launch order take beyond the best of each, in the mean.
+# gain: logarithms of measured over predicted time, relative to the launch order's, of orders that are predicted faster:
+# low and high end of the interval of a verdict, and the middle. Of launches that an interval did not see, inside is the
+# share within it; used, right: orders whose whole interval is faster, and those that were (means of many halves).
 """
 
 Pair = tuple[float, float]  # signed gaps of two orders, measured and predicted
@@ -368,13 +371,21 @@ def _losses(each: Sequence[Pair]) -> str:
     return f"launches = {len(each)}\nlost = {lost:.5f}\nlaunched = {launched:.5f}\n"
 
 
+def gains_of(orders: Iterable[Order], known: Iterable[Known]) -> list[gains.Gains]:
+    """Gains of orders by GPU and class, of those that the times of the GPU tell from the launch order."""
+    apart = {one.gpu: one.tells_apart for one in known if one.objective == "time"}
+    timed = [(one.gpu, one.workload, one.predicted_us, one.measured_us) for one in orders]
+    return [*gains.of_orders(timed, apart), *gains.of_amd(apart["mi300x"])]
+
+
 def main() -> None:
     """Write the table."""
     page = (ROOT / PAGE).read_text(encoding="utf-8").splitlines()
     known = together([*from_page(page), *from_speedups(), *from_drawn(), *from_amd()])
     orders = timed_orders(page)
     found = [one for each in known for one in said_of(each, orders)]
-    TABLE.write_text(table(found), encoding="utf-8")
+    entries = [one.entry() for one in gains_of(orders, found)]
+    TABLE.write_text("\n".join([table(found), *filter(None, entries)]), encoding="utf-8")
     print("written:", TABLE.relative_to(ROOT))
 
 

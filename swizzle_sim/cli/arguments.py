@@ -91,6 +91,8 @@ _COMPILE = "Compile the kernel, as launched and as rewritten, and score it so."
 Compile = Annotated[
     bool, option("--compile/--no-compile", help=_COMPILE, panel=REPLAY_PANEL, envvar="SWIZZLE_SIM_COMPILE")
 ]
+_VERBOSE = "Print all figures, not one screen."
+Verbose = Annotated[bool, option("--verbose", "-v", help=_VERBOSE)]
 _SWIZZLE = "A family such as 'group_m(size=8)', a text, a file, or - for stdin."
 SwizzleText = Annotated[str, option("--swizzle", metavar=SWIZZLE_WORDS, help=_SWIZZLE, offers=known_families)]
 Swizzles = Annotated[
@@ -128,12 +130,13 @@ class Launch:
 
 @dataclass(frozen=True)
 class ReplayOptions:
-    """How a launch is replayed."""
+    """How a launch is replayed, and how much of it is told."""
 
     replay: Replay = "timed"
     seed: Seed = 0
     jitter: Jitter = 0.0
     compile: Compile = True
+    verbose: Verbose = False
 
 
 @dataclass(frozen=True)

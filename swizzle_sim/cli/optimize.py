@@ -25,7 +25,7 @@ from swizzle_sim.cli.arguments import (
 )
 from swizzle_sim.cli.output import print_json, say, scored_on
 from swizzle_sim.cli.proposer_options import LlmOptions, Proposer, RunOptions, SearchOptions, check_options
-from swizzle_sim.cli.run_end import End, print_end, print_run, print_run_json, print_table, slower_lines
+from swizzle_sim.cli.run_end import End, print_end, print_run, print_run_json, print_table
 from swizzle_sim.search.history import FILE, History
 from swizzle_sim.search.ranking import ranking_of, read_objectives
 from xcd_model.errors import RunError, SizeError
@@ -168,7 +168,7 @@ def _print_so_far(folder: Path, json: bool) -> None:
     if not any(attempt.score for attempt in run.attempts):
         return
     scorer = recorded_scorer(about)
-    end = End(run, advise_run(scorer, run.ranking, run.attempts, str(folder)), None, None)
+    end = End(run, advise_run(scorer, run.ranking, run.attempts, str(folder)))
     print_run_json(end, scorer) if json else print_run(end, scorer)
 
 
@@ -240,6 +240,7 @@ def _conclude(run: Run, scorer: Scorer, given: RunOptions) -> End:
     """Compile the finalists, test the ranking, advise, rewrite a user's kernel, and write the report with all of it."""
     from swizzle_sim.cli.rewrite import rewrite_best
     from swizzle_sim.report import write_best, write_report
+    from swizzle_sim.report.bottleneck import why_better
     from swizzle_sim.report.rank_stability import check_finalists
     from swizzle_sim.search.advice import advise_run
     from swizzle_sim.search.strategies.families import SETTLED
@@ -256,7 +257,8 @@ def _conclude(run: Run, scorer: Scorer, given: RunOptions) -> End:
             write_report(history, scorer)
         else:
             write_best(history)
-    return End(run, advise_run(scorer, run.ranking, run.attempts, str(run.folder)), written, stability)
+    advice = advise_run(scorer, run.ranking, run.attempts, str(run.folder))
+    return End(run, advice, written, stability, why_better(scorer, run.attempts, advice.order), given.verbose)
 
 
 def _print_proposed(found: Proposed, end: End, scorer: Scorer, json: bool) -> None:
@@ -267,7 +269,5 @@ def _print_proposed(found: Proposed, end: End, scorer: Scorer, json: bool) -> No
         document["objectives"] = [one.name for one in end.run.ranking.objectives]
         print_json({**document, **found.document, **(end.written.as_dict() if end.written else {})})
         return
-    lines = [end.run.ranking.sentence(), *slower_lines(end.run), *found.lines]
-    has_transcript = (end.run.folder / "transcript.sqlite").exists()
     print_table(end, scorer, [(label, one.name if one else "-", one) for label, one in found.beside])
-    print_end(end, lines, "transcript" if has_transcript else "history")
+    print_end(end, scorer, found.lines)

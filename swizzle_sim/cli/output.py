@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from swizzle_sim.base.text import visible
-from swizzle_sim.search.ranking import times_note, times_rank
+from swizzle_sim.search.ranking import times_note
 
 if TYPE_CHECKING:
     from swizzle_sim.language import Grid, Swizzle, Verdict
@@ -122,7 +122,7 @@ def _drawn(
     out: Console, heads: Sequence[str], cells: Sequence[Sequence[str]], kept: Sequence[int], left: int
 ) -> tuple[Table, int]:
     """Table of the columns kept, and the columns of a terminal that it needs."""
-    shown = Table(box=SIMPLE_HEAD, show_header=any(heads))
+    shown = Table(box=SIMPLE_HEAD, show_edge=False, show_header=any(heads))
     for i in kept:
         prose = 0 < i == left - 1
         longest = max(cell_len(line) for text in (heads[i], *(row[i] for row in cells)) for line in text.split("\n"))
@@ -163,14 +163,7 @@ SCORE: Mapping[str, Callable[[Score], str]] = {
     "below\nbound [pt]": lambda score: f"{100 * score.distance_to_bound:.2f}",
 }
 SCORE_COLUMNS = tuple(SCORE)
-
-
-def score_columns(gpu: str, replay: str, work_class: str = "") -> tuple[str, ...]:
-    """Heads of `score_cells`, which say of a time where it does not decide."""
-    if times_rank(gpu, replay, work_class):
-        return SCORE_COLUMNS
-    doubt = {"time\n[µs]": "time [µs],\ndoes not\ndecide", "speedup": "speedup,\ndoes not\ndecide"}
-    return tuple(doubt.get(column, column) for column in SCORE_COLUMNS)
+IN_BRIEF = ("L2 hit\nrate [%]", "HBM\n[GB]", "time\n[µs]", "speedup")  # columns of one screen
 
 
 def simulated(gpu: str, replay: str, work_class: str = "") -> str:
@@ -180,36 +173,51 @@ def simulated(gpu: str, replay: str, work_class: str = "") -> str:
 
 
 def print_advice(advice: Advice) -> None:
-    """Print what to do, on the first line, and the commands that do it."""
-    line(visible(advice.line), style="bold")
+    """Print the answer, on the first line, its figures, and what limits the time."""
+    line(visible(advice.what), style="bold")
+    if said := "; ".join(filter(None, [advice.why, advice.limit and f"limit: {advice.limit}"])):
+        line(visible(said))
+
+
+def print_last(advice: Advice) -> None:
+    """Print the commands that go on; on a terminal the answer again, which has scrolled away."""
+    if console().is_terminal:
+        line(visible(advice.what), style="bold")
     for command in advice.next:
-        line(f"  next: {visible(command)}")
+        line(f"  {visible(command)}")
 
 
-def score_cells(score: Score | None) -> list[str]:
-    """Cells of one score, in the order of `SCORE_COLUMNS`; dashes where there is none."""
-    return [said(score) if score else "-" for said in SCORE.values()]
+def score_cells(score: Score | None, columns: Sequence[str] = SCORE_COLUMNS) -> list[str]:
+    """Cells of one score below some of `SCORE_COLUMNS`; dashes where there is none."""
+    return [SCORE[column](score) if score else "-" for column in columns]
 
 
 def score_table(
     title: str,
     heads: Sequence[str],
     rows: Iterable[tuple[Any, ...]],
-    gpu: str,
-    replay: str,
+    note: str,
+    *,
     left: int | None = None,
-    work_class: str = "",
+    columns: Sequence[str] = SCORE_COLUMNS,
 ) -> None:
     """Print scores: each row has cells below ``heads``, all of them text if not ``left`` are, and a score or None."""
-    cells = [[*row[:-1], *score_cells(row[-1])] for row in rows]
-    left = len(heads) if left is None else left
-    figures = score_columns(gpu, replay, work_class)
-    table(title, [*heads, *figures], cells, left=left, note=simulated(gpu, replay, work_class))
+    cells = [[*row[:-1], *score_cells(row[-1], columns)] for row in rows]
+    table(title, [*heads, *columns], cells, left=len(heads) if left is None else left, note=note)
 
 
 def title_of(kernel: Kernel, gpu: Gpu) -> str:
     """Kernel, sizes and GPU above a table."""
-    return f"{kernel.name} {sizes_text(kernel.problem)} on {gpu.title}"
+    return f"{kernel.name} {sizes_text(kernel.problem)}{_priced(kernel)} on {gpu.title}"
+
+
+def _priced(kernel: Kernel) -> str:
+    """Block sizes and configuration of the autotuner that a user's kernel is captured with."""
+    if kernel.launch is None or not kernel.file:
+        return ""
+    blocks = {n: v for n, v in kernel.launch.constexprs.items() if type(v) is int and n not in kernel.problem}
+    chosen = f", configuration {kernel.launch.config} of its autotuner" if kernel.launch.config else ""
+    return f", {sizes_text(blocks)}{chosen}," if blocks or chosen else ""
 
 
 def sizes_text(problem: Mapping[str, int]) -> str:
@@ -311,7 +319,7 @@ def print_price(scorer: Scorer, price: RemapPrice | None, not_priced: str) -> No
         own = scorer.kernel.resources
         line(f"price of the remap: not compiled ({not_priced}); resources: {own.source}")
         return
-    lost = " (workgroups lost)" if price.loses_occupancy else ""
+    lost = " (costly)" if price.is_costly else ""
     compiled = f"{price.after.arch}, Triton {price.after.triton}"
     line(f"price of the remap: {price}{lost}, written as: {price.emission} ({compiled})")
     if price.advice:

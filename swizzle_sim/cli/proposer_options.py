@@ -17,6 +17,7 @@ from swizzle_sim.cli.arguments import (
     Compile,
     Jitter,
     Seed,
+    Verbose,
     option,
     parse_sizes,
     run_folders,
@@ -149,6 +150,7 @@ class RunOptions:
             offers=("time", "l2_hit_rate", "hbm_bytes", "energy"),
         ),
     ] = None
+    verbose: Verbose = False
     seed: Seed = 0
     jitter: Jitter = 0.0
     out: Out = None

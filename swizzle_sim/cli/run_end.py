@@ -1,13 +1,24 @@
-"""The end of a run as ``optimize`` prints it: advice, table, what is slower or tied, files."""
+"""The end of a run as ``optimize`` prints it: the answer, why, the table, and commands; all else with ``-v``."""
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from swizzle_sim.cli.output import line, print_advice, print_json, score_table, scored_on, title_of
+from swizzle_sim.cli.output import (
+    COUNTED,
+    IN_BRIEF,
+    SCORE_COLUMNS,
+    line,
+    print_advice,
+    print_json,
+    print_last,
+    score_table,
+    scored_on,
+    simulated,
+    title_of,
+)
 
 if TYPE_CHECKING:
     from swizzle_sim.cli.rewrite import Written
@@ -25,8 +36,10 @@ class End:
 
     run: Run
     advice: Advice
-    written: Written | None
-    stability: dict[str, Any] | None
+    written: Written | None = None
+    stability: dict[str, Any] | None = None
+    why_better: tuple[str, ...] = ()  # what the best order changes in the misses
+    verbose: bool = False
 
 
 def _counts(run: Run) -> dict[str, int]:
@@ -60,6 +73,7 @@ def print_run_json(end: End, scorer: Scorer) -> None:
         {
             **scored_on(scorer),
             "advice": end.advice.as_dict(),
+            "why_better": list(end.why_better),
             "objectives": [one.name for one in run.ranking.objectives],
             "run": str(run.folder),
             **_counts(run),
@@ -77,62 +91,56 @@ def print_table(end: End, scorer: Scorer, shown: Sequence[tuple[str, str, Attemp
     from swizzle_sim.language.lattice import unconditional
 
     print_advice(end.advice)
+    for said in end.why_better:
+        line(said)
     domains = [str(a.verdict["domain"]) if a and a.score else "-" for _, _, a in shown]
-    conditional = not all(unconditional(domain) or domain == "-" for domain in domains)
+    conditional = end.verbose and not all(unconditional(domain) or domain == "-" for domain in domains)
     rows = [
         (label, name, *([domain] if conditional else []), a and a.score)
         for (label, name, a), domain in zip(shown, domains, strict=True)
     ]
     heads = ["", "swizzle", *(["valid where"] if conditional else [])]
-    score_table(
-        title_of(scorer.kernel, scorer.gpu), heads, rows, scorer.gpu.name, scorer.replay, work_class=scorer.work_class
-    )
+    ties = "; '=': a tie, not told apart" * any(label.startswith("=") for label, _, _ in shown)
+    brief = f"{COUNTED[scorer.replay]}{ties}"
+    note = simulated(scorer.gpu.name, scorer.replay, scorer.work_class) if end.verbose else brief
+    columns = SCORE_COLUMNS if end.verbose else IN_BRIEF
+    score_table(title_of(scorer.kernel, scorer.gpu), heads, rows, note, columns=columns)
 
 
 def print_run(end: End, scorer: Scorer, remarks: Sequence[str] = ()) -> None:
     """Print a run: advice first, then the table, remarks and files."""
+    run, places = end.run, end.run.ranking.places(end.run.attempts)
+    print_table(end, scorer, [("", "launch order", run.baseline), *((places[a.number], a.name, a) for a in _top(run))])
+    print_end(end, scorer, remarks if end.verbose else ())
+
+
+def print_end(end: End, scorer: Scorer, remarks: Sequence[str]) -> None:
+    """Print what stands below the table: the answer again, commands; how it was found, if that is asked for."""
     from swizzle_sim.pricing.access_patterns import emulated, emulated_note
 
-    run, counts = end.run, _counts(end.run)
-    places = run.ranking.places(run.attempts)
-    print_table(end, scorer, [("", "launch order", run.baseline), *((places[a.number], a.name, a) for a in _top(run))])
-    lines = [
-        run.ranking.sentence(),
-        *slower_lines(run),
-        f"{counts['tried']} candidates tried: {counts['scored']} scored, "
-        f"{counts['duplicates']} repeat another's permutation, {counts['refused']} refused",
-    ]
-    if note := emulated_note(emulated(scorer.kernel, scorer.gpu), scorer.gpu):
-        lines.append(note)
-    if run.best.number == run.baseline.number:
-        lines.append("no candidate beats the launch order: best.* hold the identity")
-    print_end(end, [*lines, *remarks], "history")
-
-
-def slower_lines(run: Run) -> list[str]:
-    """A line on what is ranked above the launch order although it is predicted slower; none where nothing is."""
-    names = [attempt.name for attempt in run.ranking.slower(run.attempts)]
-    if not names:
-        return []
-    more = f" and {len(names) - TOP} more" if len(names) > TOP else ""
-    return [f"predicted slower than the launch order, which they are ranked above: {', '.join(names[:TOP])}{more}"]
-
-
-def print_end(end: End, lines: list[str], more_files: str) -> None:
-    """Print what stands below the table: remarks, files, and where to read on."""
-    from swizzle_sim.report.rank_stability import stability_lines
-
-    folder, stability, written = end.run.folder, end.stability, end.written
-    whole = (folder / "best.txt").is_file()  # not after a Ctrl-C
-    names = "best.txt, best_triton.py, best.hip"
-    names = f"report.html, {names}, pictures" if (folder / "report.html").is_file() else names
-    files = f"written: {folder}/ ({names}, {more_files})"
-    lines += stability_lines(stability) if stability else ()
-    lines += [files] if whole else ()
-    lines += written.lines if written else ()
-    if whole:
-        named = shlex.quote(str(folder))
-        again = f"repeat it with no model: swizzle-sim optimize --replay {named}"
-        lines += [again if more_files == "transcript" else f"next: swizzle-sim report {named} --open"]
+    written = end.written
+    lines = [*(_details(end) if end.verbose else ()), *remarks]
+    lines += [one for one in [emulated_note(emulated(scorer.kernel, scorer.gpu), scorer.gpu)] if one]
+    if (end.run.folder / "best.txt").is_file():  # not after a Ctrl-C
+        report = "report.html, " if (end.run.folder / "report.html").is_file() else ""
+        lines.append(f"written: {end.run.folder}/ ({report}best.txt, best_triton.py, best.hip)")
+    lines += written.lines if written and (end.verbose or written.path) else ()
     for said in lines:
         line(said)
+    print_last(end.advice)
+
+
+def _details(end: End) -> list[str]:
+    """How orders were ranked, what is above the launch order though predicted slower, counts, and draws."""
+    from swizzle_sim.report.rank_stability import stability_lines
+
+    run, counts = end.run, _counts(end.run)
+    names = [attempt.name for attempt in run.ranking.slower(run.attempts)]
+    slower = f"ranked above the launch order, though predicted slower: {', '.join(names[:TOP])}"
+    return [
+        run.ranking.sentence(),
+        *([slower] if names else []),
+        f"{counts['tried']} candidates tried: {counts['scored']} scored, "
+        f"{counts['duplicates']} repeat another's permutation, {counts['refused']} refused",
+        *(stability_lines(end.stability) if end.stability else ()),
+    ]

@@ -23,11 +23,12 @@ from swizzle_sim.pricing.fitted import fitted_constants
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer, Spread, spread
 from swizzle_sim.pricing.waiting import Waited, waited
+from swizzle_sim.report.bottleneck import why_better
 from swizzle_sim.search.advice import Advice, advise_run, one_xcd
 from swizzle_sim.search.candidates import shortlist
 from swizzle_sim.search.draws import OverDraws, over_draws
 from swizzle_sim.search.history import Attempt
-from swizzle_sim.search.ranking import Ranking, default_objectives, times_note
+from swizzle_sim.search.ranking import Ranking, default_objectives, is_costly, times_note
 from swizzle_sim.uncertainty import Span, Uncertainty, uncertainty
 from swizzle_sim.uncertainty.study import DRAWS
 from swizzle_sim.workload.price import RemapPrice
@@ -37,7 +38,7 @@ from xcd_model.replay.traffic import traffic_as_dict
 
 LAUNCHED = "launch order"
 NOT_REWRITTEN = "the launch order, which needs no rewriting"
-DECIDING = ("L2 hit\nrate [%]", "HBM\n[GB]", "time\n[µs]")  # the columns of each of several GPUs
+IN_SEVERAL = ("L2 hit\nrate [%]", "HBM\n[GB]", "time\n[µs]")  # the columns of each of several GPUs
 RANGE_COLUMNS = ("as it is", "low", "high", "moved most by", "to, alone")
 Figure = tuple[str, Callable[[float], str]]
 OF_CANDIDATE: dict[str, Figure] = {
@@ -113,8 +114,8 @@ def score_one(given: Sequence[Swizzle], launch: Launch, how: ReplayOptions, more
     if json:
         output.print_json(_document(scorer, candidate, verdict, found))
     elif found:
-        found.print()
-    if not json and candidate.name != LAUNCHED:
+        found.print(lambda: _say(candidate, scorer, verdict), verbose=how.verbose)
+    else:
         _say(candidate, scorer, verdict)
     return verdict.bijective
 
@@ -162,6 +163,7 @@ class InFull:
     ranges: Uncertainty | None
     inside: tuple[OwnRemap, Score] | None  # the remap of a user's kernel, and the score without it
     waits: Waited | None
+    why_better: tuple[str, ...]
     files: list[Path]
 
     @classmethod
@@ -169,11 +171,13 @@ class InFull:
         """Score a bijection, and compute what is asked of it."""
         order = scorer.permutation(candidate)
         found = scored_as_compiled(scorer, candidate, order, compile=how.compile)
-        advice = None
+        advice: Advice | None = None
+        why: tuple[str, ...] = ()
         if how.replay == "timed" and candidate.name != LAUNCHED:
             launched = Swizzle.parse("identity", name=LAUNCHED)
             two = ((launched, verdict, scorer.baseline), (candidate, verdict, found.score))
-            advice = advise_run(scorer, _ranking(scorer), [_attempt(n, *one) for n, one in enumerate(two)])
+            both = [_attempt(n, *one) for n, one in enumerate(two)]
+            advice, why = advise_run(scorer, _ranking(scorer), both), why_better(scorer, both, both[1].name)
         remap = own_remap(scorer.kernel, scorer.gpu.xcds) if scorer.kernel.file else None
         return cls(
             scorer=scorer,
@@ -187,6 +191,7 @@ class InFull:
             ranges=_ranges(scorer, order, more.draws or DRAWS) if more.uncertainty else None,
             inside=(remap, scorer.score_order(remap.without, baseline_us=scorer.baseline.time_us)) if remap else None,
             waits=waited(found.own, order) if found.own.kernel.waits is not None else None,
+            why_better=why,
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -202,20 +207,24 @@ class InFull:
         )
         return {
             **dict(zip(self.FIGURES, figures, strict=True)),
+            **({"why_better": list(self.why_better)} if self.why_better else {}),
             "over_lengths": self.over_lengths and self.over_lengths.as_dict(),
             **({"own_remap": self.inside[0].as_dict(self.inside[1])} if self.inside else {}),
             **({"waited": self.waits.as_dict()} if self.waits else {}),
         }
 
-    def print(self) -> None:
-        """Print advice, figures, price and what was asked for."""
+    def print(self, candidate: Callable[[], None], *, verbose: bool) -> None:
+        """Print advice, figures and what was asked for; with ``verbose`` all else, and what ``candidate`` prints."""
         scorer, name = self.scorer, self.candidate.name or "candidate"
         if self.advice:
             output.print_advice(self.advice)
-        self._print_scores(name)
-        if name != LAUNCHED:
+        for said in self.why_better:
+            line(said)
+        self._print_scores(name, verbose)
+        if verbose and name != LAUNCHED:
             output.print_price(scorer, self.found.score.price, self.found.not_priced)
-        self._print_constants()
+        if verbose or name == LAUNCHED:
+            self._print_constants()
         if one := self.over_seeds:
             line(
                 f"over {one.seeds} seeds: L2 hit rate {100 * one.l2_hit_rate_mean:.2f} ± "
@@ -230,19 +239,28 @@ class InFull:
             print(file)
         if name == LAUNCHED:
             _print_next(scorer)
+        else:
+            candidate()
+        if self.advice:
+            output.print_last(self.advice)
 
-    def _print_scores(self, name: str) -> None:
-        scorer, gpu, traffic = self.scorer, self.scorer.gpu, self.found.traffic
+    def _print_scores(self, name: str, verbose: bool) -> None:
+        scorer, traffic = self.scorer, self.found.traffic
         scores = {LAUNCHED: scorer.baseline, name: self.found.score}
-        title = output.title_of(scorer.kernel, gpu)
+        full = output.simulated(scorer.gpu.name, scorer.replay, scorer.work_class)
         output.score_table(
-            title, ("swizzle",), list(scores.items()), gpu.name, scorer.replay, work_class=scorer.work_class
+            output.title_of(scorer.kernel, scorer.gpu),
+            ("swizzle",),
+            list(scores.items()),
+            full if verbose else output.COUNTED[scorer.replay],
+            columns=output.SCORE_COLUMNS if verbose else output.IN_BRIEF,
         )
         for far in uncoalesced(scorer.trace):
             line(str(far))
-        output.print_balance(scorer.work, scores)
-        note = f"launch {traffic.launch}, {'steady' if traffic.steady else 'not steady'}" if traffic.launch > 1 else ""
-        output.print_levels(traffic, f"{name}, by tensor", note)
+        if verbose or name == LAUNCHED:
+            output.print_balance(scorer.work, scores)
+            note = f"launch {traffic.launch}, {'steady' if traffic.steady else 'not steady'}" * (traffic.launch > 1)
+            output.print_levels(traffic, f"{name}, by tensor", note)
 
     def _print_constants(self) -> None:
         """The remap inside the kernel, waits, fitted constants, and tensors whose rows lie a power of two apart."""
@@ -314,7 +332,7 @@ def _print_own_remap(scorer: Scorer, found: OwnRemap, without: Score) -> None:
 
 def _print_next(scorer: Scorer) -> None:
     """Print the commands that go on from the launch order: a family that is an order of this kernel, and the search."""
-    if said := one_xcd(scorer.gpu).removeprefix("; "):
+    if said := one_xcd(scorer.gpu):
         line(f"  {said}")
     words = shlex.join(["swizzle-sim", *sys.argv[1:]])
     first = next(shortlist(scorer.kernel, scorer.gpu), None)
@@ -370,7 +388,7 @@ def compare(candidates: Sequence[Swizzle], launches: Sequence[Launch], how: Repl
     if json:
         output.print_json(_table_document(orders, found))
     else:
-        _print_table(orders, found)
+        _print_table(orders, found, how.verbose)
     return all(verdict.bijective for on in found for verdict in on.verdicts)
 
 
@@ -399,41 +417,38 @@ def _table_document(orders: Sequence[Swizzle], found: Sequence[OnGpu]) -> dict[s
     }
 
 
-def _print_table(orders: Sequence[Swizzle], found: Sequence[OnGpu]) -> None:
+def _print_table(orders: Sequence[Swizzle], found: Sequence[OnGpu], verbose: bool) -> None:
     several = len(found) > 1
-    for on in found:
-        if on.advice:
-            line(f"{on.scorer.gpu.name}: {on.advice.line}" if several else on.advice.line, style="bold")
+    answers = [f"{on.scorer.gpu.name}: " * several + on.advice.what for on in found if on.advice]
+    for said in answers:
+        line(said, style="bold")
     kernel = found[0].scorer.kernel
     title = f"{kernel.name} {output.sizes_text(kernel.problem)} on {', '.join(on.scorer.gpu.title for on in found)}"
-    heads, cells = ["swizzle"], [[str(one.name)] for one in orders]
-    for on in found:
-        columns, scored = _columns(on, several)
-        heads += columns
-        cells = [[*row, *more] for row, more in zip(cells, scored, strict=True)]
-    table(title, heads, [cells[k] for k in _as_ranked(found[0])], note=_note(found))
+    columns = IN_SEVERAL if several else output.SCORE_COLUMNS if verbose else output.IN_BRIEF
+    heads = [f"{on.scorer.gpu.name}\n{column}" if several else column for on in found for column in columns]
+    ranked = _as_ranked(found[0])
+    cells = [
+        [str(orders[k].name), *(cell for on in found for cell in output.score_cells(on.attempts[k].score, columns))]
+        for k in ranked
+    ]
+    table(title, ["swizzle", *heads], cells, note=_note(found) if verbose else output.COUNTED[found[0].scorer.replay])
     for on in found:
         for one, verdict, attempt in zip(orders, on.verdicts, on.attempts, strict=True):
             if not verdict.bijective:
                 _say(one, on.scorer, verdict, f", {on.scorer.gpu.name}")
-            elif attempt.score and attempt.score.price and attempt.score.price.loses_occupancy:
-                line(f"{one.name} on {on.scorer.gpu.name}: {attempt.score.price} (workgroups lost)")
+            elif attempt.score and is_costly(attempt.score):
+                line(f"{one.name} on {on.scorer.gpu.name}: {attempt.score.price}")
+    for on in found:
+        if on.advice and not several:
+            output.print_last(on.advice)
+    for said in answers if several and output.console().is_terminal else ():
+        line(said, style="bold")
 
 
 def _as_ranked(on: OnGpu) -> list[int]:
     """Places of the orders in a table: the launch order, the others as `optimize` ranks them, and what has no score."""
     ranked = [one.number for one in _ranking(on.scorer).order(on.attempts) if one.number]
     return [0, *ranked, *(one.number for one in on.attempts if one.score is None)]
-
-
-def _columns(on: OnGpu, several: bool) -> tuple[list[str], list[list[str]]]:
-    """Heads and cells of one GPU: with several, its name above the three figures that decide."""
-    heads = list(output.score_columns(on.scorer.gpu.name, on.scorer.replay, on.scorer.work_class))
-    cells = [output.score_cells(a.score) for a in on.attempts]
-    if not several:
-        return heads, cells
-    kept = [output.SCORE_COLUMNS.index(column) for column in DECIDING]
-    return [f"{on.scorer.gpu.name}\n{column}" for column in DECIDING], [[row[k] for k in kept] for row in cells]
 
 
 def _note(found: Sequence[OnGpu]) -> str:

@@ -14,7 +14,7 @@ from swizzle_sim.cli.arguments import (
     load_fitting,
     load_kernel,
 )
-from swizzle_sim.cli.output import line, pct, print_json, score_table, sizes_text, title_of
+from swizzle_sim.cli.output import line, pct, print_json, score_table, simulated, sizes_text, title_of
 from swizzle_sim.cli.proposer_options import as_typed
 from swizzle_sim.search.jobs import FILE, PointStore
 from swizzle_sim.search.ranking import chosen_objectives, read_objectives
@@ -69,7 +69,7 @@ def find_ceiling(launch: Launch, run: RunOptions, evaluations: int | None, json:
         ("best permutation", found.found_by, found.permutation),
         ("... from a lookup table", "one extra load a workgroup", found.as_table),
     ]
-    score_table(title_of(workload, device), ("", "swizzle"), rows, device.name, replay)
+    score_table(title_of(workload, device), ("", "swizzle"), rows, simulated(device.name, replay))
     behind = 100 * (found.permutation.l2_hit_rate - found.formula.l2_hit_rate)
     for said in (
         f"best formula: {behind:.2f} points below the best permutation of {found.evaluations}, "
@@ -145,7 +145,7 @@ def _print_tiles(
 
     names = list(ranked[0]["values"])
     rows = [(*(str(row["values"][name]) for name in names), Score.from_dict(row["score"])) for row in ranked[:TOP]]
-    score_table(f"{name} on {device.title}, tiles", names, rows, device.name, replay, left=0)
+    score_table(f"{name} on {device.title}, tiles", names, rows, simulated(device.name, replay), left=0)
     counted = ", ".join(f"{n} {why}" for why, n in sorted(pruned.items())) or "none"
     print(f"{len(ranked)} configurations replayed; pruned before any replay: {counted}")
     print(f"registers and LDS: {how}; GROUP_M is contiguous+group_m, 0 the launch order")
@@ -195,7 +195,7 @@ def _print_settings(work: Kernel, device: Gpu, found: Found, what: str, said: li
         for one in found.ranked
     ]
     heads = ("swizzle", what, "lockstep\nL2 hit\nrate [%]")
-    score_table(title_of(work, device), heads, rows, device.name, "timed", left=2)
+    score_table(title_of(work, device), heads, rows, simulated(device.name, "timed"), left=2)
     counted = f"{found.tried} settings replayed in lockstep, {len(found.ranked)} of them timed"
     for one in (*said, counted, *(f"not tried: {name}: {why}" for name, why in found.refused.items())):
         line(one)

@@ -1,17 +1,18 @@
-"""`advise_run`: what to do with the best of some orders, why, what limits the time, and the commands that go on.
+"""`advise_run`: one of three answers on the best of some orders, its figures, what limits the time, and commands.
 
-One sentence a case, by what puts the order before the launch order in `swizzle_sim.search.ranking`:
+    use it      the whole interval of its time is faster, and such answers were right of judged rows of its class
+    measure it  it gains by the figure that decides (`swizzle_sim.search.ranking`), which nothing measured proves here
+    leave it    nothing gains, or too little, or the rewritten kernel costs more than it gains
 
-    nothing           -> keep the launch order     fewer workgroups a CU -> do not use it as emitted
-    predicted time    -> use it, so much faster    even ends, hits, or what breaks a tie -> try it, and measure
-    nothing, but in step it hits far more often than when workgroups drift apart         -> try it, and measure
+The interval is `Gain.percent`; without one a gain is *unproven*. The answer has at most twenty words.
 """
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from swizzle_sim.base.text import gigabytes, microseconds
@@ -23,23 +24,28 @@ from swizzle_sim.search.candidates import has_families
 from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.ranking import (
     APART,
-    LESS_MOVED,
+    HIT_RATE,
     SLOWER,
+    TIME,
     UNEVEN,
     Ranking,
     evidence_of,
-    loses_occupancy,
-    times_rank,
+    gain_of,
+    is_costly,
     uneven_of,
 )
+from swizzle_sim.workload.kernels import kernel as registered
+from swizzle_sim.workload.kernels import kernel_names
 from xcd_model import Gpu, gpu_names
 
 BOUND = 0.9  # share of the time from which a busy resource bounds it
 DISAGREE = (
     0.1  # of a hit rate 0 to 1: difference of what both replays say that an order gains, from which drift decides
 )
-HELPLESS = "; no other order can help"
-KEPT = ("keep", "slower")  # verdicts that leave the launch order
+WORTH = 1.01, 1.02  # predicted speedup below which nothing is worth measuring; of a time bound by arithmetic
+TRUSTED = 0.7  # share of a class's measured pairs that hits must rank right to outweigh a predicted time
+WORSE = 1.02  # ratio from which HBM bytes or uneven ends are worse
+USUAL = "mi300x"  # the GPU of a command that names none
 RESOURCES = {
     "compute": "arithmetic",
     "l2": "the L2",
@@ -54,110 +60,126 @@ RESOURCES = {
 class Advice:
     """What to do next."""
 
-    verdict: str  # stable code: use, try, keep, slower or loses-occupancy
-    what: str  # what to do, and the figures that say so
-    why: str
+    verdict: str  # use, measure or leave
+    what: str  # the answer, in at most twenty words
+    why: str  # its figures, in a sentence
+    order: str = ""  # to use or to measure, or the best that was tried; empty where the launch order is the best
+    time_pct: tuple[float, float] | None = None  # interval of the change of time [%]; None for unproven
+    worse: tuple[str, ...] = ()  # what gets worse by the order
     limit: str = ""  # what limits the time of the order to use; empty where the replay has no time
     next: tuple[str, ...] = ()  # commands to paste
 
-    @property
-    def line(self) -> str:
-        """All but the commands, on one line."""
-        return f"{self.what}: {self.why}" + (f"; {self.limit}" if self.limit else "")
-
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""
-        return {**asdict(self), "next": list(self.next)}
+        return {**asdict(self), "worse": list(self.worse), "next": list(self.next)}
 
 
 def advise_run(scorer: Scorer, ranking: Ranking, attempts: Sequence[Attempt], run: str = "") -> Advice:
     """Advice on the best of some attempts, the first of which is the launch order."""
     groups = ranking.groups(attempts)
     best, baseline = groups[0][0], attempts[0].score or scorer.baseline
-    tied = [one.name for one in groups[0] if one.number and one is not best] if len(ranking.objectives) == 1 else []
-    verdict, what, why = _choice(scorer, ranking, attempts, best, tied)
-    chosen = baseline if verdict in KEPT else best.score or baseline
-    limit = limit_of(scorer, chosen)
-    if scorer.replay == "timed" and _bound_by(chosen) == "compute" and not scorer.work.uneven:
-        drifting = _drifting(scorer, attempts)
-        limit += "" if drifting or spills(attempts) else HELPLESS
-        if drifting and verdict == "keep" and ranking.main.name != "time":
-            best, verdict, what, why = drifting[0], "try", f"try {drifting[0].name}, and measure", drifting[1]
-    return Advice(verdict, what, why + one_xcd(scorer.gpu), limit, go_on(scorer, best, run, kept=verdict in KEPT))
+    others = [one for one in attempts if one.number and one.score is not None]
+    drifting = _drifting(scorer, baseline, others)
+    reason = _leave(scorer, ranking, baseline, best, settled=not drifting and not spills(attempts))
+    if drifting and reason and ranking.main != TIME:
+        best, reason = drifting, ""
+    named = best if best.number else others[0] if len(others) == 1 else None
+    shown = named.score if named and named.score else baseline
+    limit = limit_of(scorer, baseline if reason else shown)
+    doubt = "workgroups that drift apart and those in step disagree on its gain" if drifting is best else ""
+    tied = [] if reason or len(ranking.objectives) > 1 or best not in groups[0] else groups[0]
+    ties = _few([one.name for one in tied if one.number and one is not best])
+    parts = [
+        f"L2 {_moved(baseline, shown)}" * bool(reason and named),
+        _figures(baseline, shown) * bool(named),
+        doubt,
+        f"tie: {ties}" * bool(ties),
+        one_xcd(scorer.gpu),
+    ]
+    why, commands = "; ".join(filter(None, parts)), go_on(scorer, best, run, kept=bool(reason))
+    name = _spoken(named.name) if named else ""
+    worse = worse_of(baseline, shown)
+    found = Advice("leave", _left(reason, limit), why, name, worse=worse, limit=limit, next=commands)
+    return found if reason else _gains(scorer, ranking, found, baseline, shown)
 
 
-def _choice(
-    scorer: Scorer, ranking: Ranking, attempts: Sequence[Attempt], best: Attempt, tied: Sequence[str]
-) -> tuple[str, str, str]:
-    """Code, what to do, and why: from the rule of `Ranking` that puts the best order before the launch order."""
-    baseline, score = attempts[0].score or scorer.baseline, best.score
+def _gains(scorer: Scorer, ranking: Ranking, found: Advice, baseline: Score, score: Score) -> Advice:
+    """Advice to use an order, or to measure it."""
+    known = gain_of(scorer.gpu.name, scorer.work_class) if scorer.replay == "timed" and score.speedup > 1 else None
+    span = known.percent(score.speedup) if known else None
+    use = known and span and known.proven and span[1] < 0 and ranking.main == TIME and "spills" not in found.worse
+    verdict = "use" if use else "measure"
+    time = f"time {span[0]:+.0f} to {span[1]:+.0f} %" if span else f"time {100 / score.speedup - 100:+.1f} %, unproven"
+    worse = f"; worse: {'/'.join(found.worse)}" if found.worse else ""
+    what = f"{verdict} it: {found.order}, {time}; {_moved(baseline, score)}{worse}"
+    return replace(found, verdict=verdict, what=what, time_pct=span)
+
+
+def _leave(scorer: Scorer, ranking: Ranking, baseline: Score, best: Attempt, *, settled: bool) -> str:
+    """Why the launch order is kept, in a few words; empty where the best order gains."""
+    score, name = best.score, _spoken(best.name)
     if best.number == 0 or score is None:
-        return _kept(scorer, ranking, attempts, tied)
-    figures = _figures(scorer, ranking, baseline, score) + (f"; tied with {_few(tied)}" if tied else "")
-    if loses_occupancy(score):
-        return "loses-occupancy", f"do not use {best.name} as emitted", figures
-    measure = f"try {best.name}, and measure"
-    if ranking.is_behind(baseline, uneven_of(score)):
-        ends = f"its CUs end at {uneven_of(score):.2f} times the ideal, in launch order at {uneven_of(baseline):.2f}"
-        return "try", measure, f"{ends}; {figures}"
-    ranks = times_rank(scorer.gpu.name, scorer.replay, scorer.work_class)
-    if ranking.main.gain(score, baseline) <= ranking.tolerance:
-        why = _breaks_a_tie(scorer.gpu.name, ranking, baseline, score, ranks)
-        return ("try", measure, why) if why else _kept(scorer, ranking, attempts, [best.name, *tied])
-    slower = score.speedup < 1 - SLOWER
-    if slower and (ranks or ranking.main.name == "time" or _bound_by(score) == "hbm"):
-        return "slower", f"keep the launch order: {best.name} is better in {ranking.main.spoken} alone", figures
-    return ("use", f"use {best.name}", figures) if ranks else ("try", measure, figures)
+        at_bound = ranking.main == HIT_RATE and baseline.distance_to_bound <= ranking.tolerance
+        return "its L2 hit rate is the bound" if at_bound else "no order tried is better"
+    if is_costly(score):
+        return f"{name} costs {'/'.join(worse_of(baseline, score))}"
+    if ranking.main not in (TIME, HIT_RATE) or ranking.is_behind(baseline, uneven_of(score)):
+        return ""
+    less, misses = score.hbm_bytes * APART <= baseline.hbm_bytes, score.l2_misses * APART <= baseline.l2_misses
+    if ranking.main.gain(score, baseline) <= ranking.tolerance and not less and not misses:
+        return f"{name} ties with the launch order"
+    return _little(scorer, ranking, score, name, _bound_by(baseline) if settled else "", less, misses)
 
 
-def _figures(scorer: Scorer, ranking: Ranking, baseline: Score, score: Score) -> str:
-    """The figures behind a choice: hit rate, predicted time with what it is worth, registers."""
-    rate = f"L2 hit rate {100 * baseline.l2_hit_rate:.1f} to {100 * score.l2_hit_rate:.1f} %"
-    change = "slower" if score.speedup < 1 - SLOWER else "faster" if score.speedup > 1 + SLOWER else "no change"
-    times = f"{microseconds(baseline.time_us)} to {microseconds(score.time_us)} µs"
-    percent = f"{abs(100 * (1 / score.speedup - 1)):.1f} % {change}" if change != "no change" else change
-    time = f"predicted {percent} ({times})"
-    parts = [time, rate] if ranking.main.name == "time" else [rate, time]
-    if ranking.main.name not in ("time", "l2_hit_rate"):
-        was, now = ranking.main.of(baseline), ranking.main.of(score)
-        parts.insert(0, f"{ranking.main.spoken} {was:.3g} to {now:.3g} {ranking.main.unit}")
-    if scorer.replay == "timed" and not times_rank(scorer.gpu.name, scorer.replay, scorer.work_class):
-        parts.append("time does not decide here")
-    if score.price is not None and score.price.loses_occupancy:
+def _little(scorer: Scorer, ranking: Ranking, score: Score, name: str, busy: str, less: bool, misses: bool) -> str:
+    """Why a gain is not worth measuring; empty where it is. Hits outweigh a time where they rank the class's orders."""
+    known = evidence_of(ranking.gpu, HIT_RATE.name, scorer.work_class)
+    hits = misses and ranking.main == HIT_RATE and bool(known.work_class) and known.right >= TRUSTED * known.pairs
+    if score.speedup < 1 - SLOWER and (not hits or busy == "hbm"):
+        return f"{name} is predicted {100 / score.speedup - 100:.1f} % slower"
+    few = (scorer.kernel.programs or scorer.kernel.grid.num_pids) < scorer.gpu.cus
+    if score.speedup < WORTH[busy == "compute"] and (few or busy == "compute" or not (less or hits)):
+        return f"{name} gains {max(0.0, 100 - 100 / score.speedup):.1f} % at most"
+    return ""
+
+
+def _left(reason: str, limit: str) -> str:
+    """The answer that leaves the launch order: why, and what limits."""
+    limit = limit if "workgroups on" in limit else limit.partition(":")[0]
+    return "; ".join(filter(None, [f"leave it: {reason}", limit]))
+
+
+def _moved(baseline: Score, score: Score) -> str:
+    """Hit rate and HBM bytes, before and after."""
+    rates = f"hits {100 * baseline.l2_hit_rate:.1f} to {100 * score.l2_hit_rate:.1f} %"
+    return f"{rates}, HBM {gigabytes(baseline.hbm_bytes)} to {gigabytes(score.hbm_bytes)} GB"
+
+
+def _figures(baseline: Score, score: Score) -> str:
+    """Predicted times, how evenly the CUs end where that changes, and what a costly remap loses."""
+    ends, was = uneven_of(score), uneven_of(baseline)
+    even = f"; CUs end at {was:.2f} to {ends:.2f} times the ideal" if abs(ends - was) >= 0.05 else ""
+    times = f"predicted {microseconds(baseline.time_us)} to {microseconds(score.time_us)} µs"
+    price = f"; {score.price}" if score.price is not None and score.price.is_costly else ""
+    return f"{times}{even}{price}"
+
+
+def worse_of(baseline: Score, score: Score) -> tuple[str, ...]:
+    """What an order makes worse than the launch order has it."""
+    found = {
+        "traffic": score.hbm_bytes > WORSE * baseline.hbm_bytes,
+        "balance": uneven_of(score) > WORSE * uneven_of(baseline),
+    }
+    if score.price is not None:
         old, new = score.price.before, score.price.launched
-        lost = f"registers {old.registers} to {new.registers}, workgroups a {new.place}"
-        parts.insert(0, f"{lost} {old.workgroups_per_cu} to {new.workgroups_per_cu}")
-    return "; ".join(parts)
-
-
-def _kept(scorer: Scorer, ranking: Ranking, attempts: Sequence[Attempt], tied: Sequence[str]) -> tuple[str, str, str]:
-    """Why the launch order is kept; of one candidate alone its figures."""
-    launched = attempts[0].score or scorer.baseline
-    others = [(one.name, one.score) for one in attempts[1:] if one.score is not None]
-    if len(others) == 1:
-        name, score = others[0]
-        why = _figures(scorer, ranking, launched, score)
-        return "keep", f"keep the launch order, not {name}", f"{why}, which is a tie" if tied else why
-    why = f"no candidate is better in {ranking.main.spoken}"
-    if ranking.main.name == "l2_hit_rate" and launched.distance_to_bound <= ranking.tolerance:
-        why = "its L2 hit rate is the bound, which no balanced order exceeds"
-    elif tied:
-        gain_nothing = "gain nothing" if len(tied) > 1 else "gains nothing"
-        why = f"{_few(tied)} {gain_nothing} in {ranking.main.spoken} that the model tells apart"
-    return "keep", "keep the launch order", why
-
-
-def _breaks_a_tie(gpu: str, ranking: Ranking, baseline: Score, score: Score, ranks: bool) -> str:
-    """Why an order is tried whose figure ties with the launch order's; empty for a time that does not decide."""
-    known, tie = evidence_of(gpu, LESS_MOVED), f"in {ranking.main.spoken} that is not told apart"
-    if score.hbm_bytes * APART <= baseline.hbm_bytes:
-        less, launched = gigabytes(score.hbm_bytes), gigabytes(baseline.hbm_bytes)
-        moved = f"it moves {less} GB to and from HBM, the launch order {launched}"
-        faster = f"; of orders that tie so the one that reads less was faster in {known.right} of {known.pairs} pairs"
-        return f"{moved}, {tie}" + (f"{faster} on {gpu}" if known.pairs else "")
-    if score.l2_misses * APART <= baseline.l2_misses:
-        return f"it misses the L2 {score.l2_misses:,} times, the launch order {baseline.l2_misses:,}, {tie}"
-    return f"it is predicted {100 * (score.speedup - 1):.1f} % faster, {tie}" if ranks else ""
+        found |= {
+            "occupancy": score.price.loses_occupancy,
+            "pipeline": score.price.loses_pipeline,
+            "spills": new.spills > old.spills,
+            "registers": new.registers > old.registers,
+            "LDS": new.lds_bytes > old.lds_bytes,
+        }
+    return tuple(name for name, is_worse in found.items() if is_worse)
 
 
 def spills(attempts: Sequence[Attempt]) -> bool:
@@ -166,22 +188,22 @@ def spills(attempts: Sequence[Attempt]) -> bool:
     return any(price.before.spills for price in prices)
 
 
-def _drifting(scorer: Scorer, attempts: Sequence[Attempt]) -> tuple[Attempt, str] | None:
-    """The order of most hits, where the replays disagree by over `DISAGREE` on what it gains, and what both say."""
-    others = [(one.score.l2_hit_rate, one) for one in attempts[1:] if one.score is not None and one.source]
-    if scorer.replay != "timed" or not others:
+def _drifting(scorer: Scorer, baseline: Score, others: Sequence[Attempt]) -> Attempt | None:
+    """The order of most hits of a kernel bound by arithmetic, where both replays disagree on what it gains."""
+    others = [one for one in others if one.source and one.score is not None]
+    if scorer.replay != "timed" or not others or _bound_by(baseline) != "compute" or scorer.work.uneven:
         return None
-    rate, best = max(others, key=lambda pair: pair[0])
+    rate, best = max(((one.score.l2_hit_rate, one) for one in others if one.score), key=lambda pair: pair[0])
     in_step = lockstep_like(scorer)
-    drifted = ((attempts[0].score or scorer.baseline).l2_hit_rate, rate)
-    together = (
-        in_step.baseline.l2_hit_rate,
-        score_on(in_step, in_step.permutation(Swizzle.parse(best.source))).l2_hit_rate,
-    )
-    if abs(together[1] - together[0] - drifted[1] + drifted[0]) <= DISAGREE:
-        return None
-    apart, in_turns = (f"{100 * one:.1f} to {100 * other:.1f} %" for one, other in (drifted, together))
-    return best, f"L2 hit rate {apart} where workgroups drift apart, {in_turns} in lockstep: the replays disagree"
+    together = score_on(in_step, in_step.permutation(Swizzle.parse(best.source))).l2_hit_rate
+    gained = together - in_step.baseline.l2_hit_rate
+    return best if abs(gained - rate + baseline.l2_hit_rate) > DISAGREE else None
+
+
+def _spoken(name: str) -> str:
+    """Name of an order as one word of a sentence; of a text its first."""
+    words = name.split()
+    return name if len(words) < 2 else f"{words[0]}…"
 
 
 def _few(names: Sequence[str]) -> str:
@@ -192,7 +214,7 @@ def one_xcd(gpu: Gpu) -> str:
     """Say of one XCD of a chip (CPX) that remaps over XCDs are idle there; empty for other GPUs."""
     if gpu.xcds > 1 or not gpu.arch.startswith("gfx"):
         return ""
-    return f"; {gpu.name} is one XCD with one L2: nothing to swizzle over XCDs, only the order in that L2 counts"
+    return f"{gpu.name} is one XCD with one L2: nothing to swizzle over XCDs, only the order in that L2 counts"
 
 
 def limit_of(scorer: Scorer, score: Score) -> str:
@@ -210,7 +232,7 @@ def limit_of(scorer: Scorer, score: Score) -> str:
     if _bound_by(score):
         return f"bound by {what}: {busy}"
     if workgroups < gpu.cus:
-        return f"{workgroups} workgroups on {gpu.cus} CUs"
+        return f"{workgroups} workgroups on {gpu.cus} CUs: smaller tiles first"
     balance = score.balance
     if balance is not None and balance.over_ideal > UNEVEN:
         last = f"the last XCD ends {balance.last_over_first:.1f} times later than the first"
@@ -229,19 +251,22 @@ def _bound_by(score: Score) -> str:
 
 
 def go_on(scorer: Scorer, best: Attempt, run: str, *, kept: bool) -> tuple[str, ...]:
-    """Three commands that go on: more seeds, rewrite and bundle; or other proposers where the launch order is kept."""
-    kernel = scorer.kernel
+    """Commands that go on: the report, the rewritten kernel and a bundle; a search where the launch order is kept."""
+    kernel, report = scorer.kernel, [["report", run, "--open"]] if run else []
     if scorer.gpu.name not in gpu_names():  # a user's own description, or one with changed numbers: no name to paste
-        return (f"swizzle-sim bundle {shlex.quote(run)}",) if run and not kept else ()
+        return tuple(shlex.join(["swizzle-sim", *one]) for one in [*report, ["bundle", run]] if run and not kept)
     sizes = {} if (kernel.file or "").endswith(".npz") else kernel.problem  # a trace has one size
-    what = [kernel.file or kernel.name, *(f"{name}={size}" for name, size in sizes.items()), "--gpu", scorer.gpu.name]
+    if not kernel.file and kernel.name in kernel_names():
+        sizes = {size: value for size, value in sizes.items() if registered(kernel.name).problem.get(size) != value}
+    file = kernel.file and min(kernel.file, os.path.relpath(kernel.file), key=len)
+    on = [] if scorer.gpu.name == USUAL else ["--gpu", scorer.gpu.name]
+    what = [file or kernel.name, *(f"{name}={size}" for name, size in sizes.items()), *on]
     if kept:
-        search = ["optimize", *what, "--proposer", "search"]
         some = scorer.gpu.xcds > 1 or has_families(kernel, scorer.gpu)
-        commands = [["ceiling", *what], *([search] if some else [])]
+        commands = [*report, ["optimize", *what, "--proposer", "search"]] if some else report
     else:
         swizzle = ["--swizzle", f"{run}/best.txt" if run else best.name]
-        rewrite = ["rewrite", *what, *swizzle]
+        rewrite, seeds = ["rewrite", *what, *swizzle], ["score", *what, *swizzle, "--seeds", "5"]
         bundle = ["bundle", run] if run else ["bundle", *what, *swizzle]
-        commands = [["score", *what, *swizzle, "--seeds", "5"], rewrite, bundle]
+        commands = [*(report or [seeds]), seeds if run and kernel.file else rewrite, bundle]  # a run has rewritten it
     return tuple(shlex.join(["swizzle-sim", *one]) for one in commands)

@@ -6,7 +6,7 @@ data with its sources, ``ranked_pairs.toml``; `swizzle_benchmarks.validation.ran
 
     even enough -> the deciding figure -> of those that tie: HBM bytes, L2 misses, predicted time, shorter text
 
-Where time does not decide, an order goes behind that loses occupancy, or whose CUs end `UNEVEN` times less evenly than
+Where time does not decide, an order goes behind whose remap is costly, or whose CUs end `UNEVEN` times less evenly than
 those of the most even one; a predicted time has both in it. Orders tie whose figures differ by no more than the model
 tells apart. Among them a tenth of the bytes or misses, or a hundredth of the time, is a difference; the launch order
 has no text, so it goes first where there is none.
@@ -32,6 +32,8 @@ from xcd_model.errors import SearchError, UnknownName
 tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 
 FEWEST = 30  # pairs, below which nothing is said to rank
+COVERS = (0.85, 0.95)  # share of measured gains that an interval must hold to be told
+RIGHT = 0.95  # share of the orders to use that must have been faster
 RANKS = 0.9  # share of them that must come the right way round
 LESS_MOVED = "reads_less_in_a_tie"  # entry: pairs that times tie, right where what reads less from HBM was faster
 APART = 1.1  # ratio of bytes or misses from which one order moves less
@@ -76,6 +78,37 @@ class Evidence:
         if not self.pairs:
             return f"no measured pair of orders on {self.gpu}"
         return f"{self.right} of {self.pairs} measured pairs of orders come the right way round on {self.gpu}"
+
+
+@dataclass(frozen=True)
+class Gain:
+    """How far measured gains lie from predicted ones: of orders of a class on a GPU that are predicted faster."""
+
+    launches: int
+    orders: int
+    # logarithm of the measured over the predicted time, relative to the launch order's: ends of the interval, middle
+    low: float
+    middle: float
+    high: float
+    inside: float  # share of gains in the interval, of launches that it did not see
+    used: float  # of these the orders whose whole interval is faster, and those that were
+    right: float
+
+    def percent(self, speedup: float) -> tuple[float, float] | None:
+        """Interval of the change of time [%] of a predicted speedup; None where its coverage is not 85 to 95 %."""
+        low, high = (100 * math.expm1(end - math.log(speedup)) for end in (self.low, self.high))
+        return (low, high) if COVERS[0] <= self.inside <= COVERS[1] else None
+
+    @property
+    def proven(self) -> bool:
+        """Whether an order whose whole interval is faster may be used unmeasured."""
+        return self.used >= 1 and self.right >= RIGHT * self.used
+
+
+def gain_of(gpu: str, work_class: str) -> Gain | None:
+    """Evidence on gains of a class of kernels on a GPU; None where too few were measured."""
+    found = _table().get(gpu, {}).get(work_class, {}).get("gain")
+    return Gain(**found) if found else None
 
 
 @cache
@@ -304,7 +337,7 @@ class Ranking:
     def is_behind(self, score: Score, evenest: float) -> bool:
         """Whether an order goes behind the others whatever its figure, by the most even makespan over ideal of all."""
         less_even = evenest < EMPTY and uneven_of(score) > UNEVEN * evenest
-        return self.main.name != "time" and (loses_occupancy(score) or less_even)
+        return self.main.name != "time" and (is_costly(score) or less_even)
 
     def _by_cost(self, one: Attempt, evenest: float) -> tuple[Any, ...]:
         score = _score(one)
@@ -329,7 +362,7 @@ class Ranking:
         if len(self.objectives) > 1:
             return f"Objectives: {names}{at}. The Pareto front comes first, rising by {self.main.spoken}."
         gap = f"{100 * self.tolerance:.3g} {'points' if self.main.largest else '%'}"
-        drawn = " or that other plausible constants do not tell from the best" if self.inseparable else ""
+        drawn = ", and those whose lead other plausible constants undo," if self.inseparable else ""
         even = "" if self.main.name == "time" else f" Orders {UNEVEN} times less even than the most even come last."
         return (
             f"Ranked by {names}{at}. Orders within {gap} of each other{drawn} are ties (=), which fewer HBM bytes "
@@ -357,9 +390,9 @@ def uneven_of(score: Score) -> float:
     return 1.0 if score.balance is None else score.balance.over_ideal
 
 
-def loses_occupancy(score: Score) -> bool:
-    """Whether the rewritten kernel fits fewer workgroups on a CU than the kernel as launched."""
-    return score.price is not None and score.price.loses_occupancy
+def is_costly(score: Score) -> bool:
+    """Whether the rewritten kernel loses workgroups a CU or its software pipeline, or spills more registers."""
+    return score.price is not None and score.price.is_costly
 
 
 def ranking_of(about: Mapping[str, Any], folder: Path | None = None) -> Ranking:

@@ -66,11 +66,12 @@ def test_score_has_the_documented_keys(typed):
     assert document["problem"]["M"] == 1024
     assert len(document["score"]["per_xcd_l2_hit_rate"]) == 8
     assert document["fitted_constants"] == 4
-    printed = typed("score", "gemm", *SMALL, "--swizzle", "group_m(size=2)").out
-    assert "group_m(size=2)" in printed
+    brief = typed("score", "gemm", *SMALL, "--swizzle", "group_m(size=2)").out
+    assert "group_m(size=2)" in brief and len(brief.splitlines()) <= 24 and "fitted" not in brief
     power = "energy.fabric_pj_per_byte, energy.mall_pj_per_byte, energy.flop_pj.fp16 (rows: docs/gpus.md)"
+    printed = typed("score", "gemm", *SMALL, "--swizzle", "group_m(size=2)", "-v").out
     assert f"4 constants fitted to measured rows: limits.reads_in_flight_per_cu, {power}" in " ".join(printed.split())
-    printed = typed("score", "gemm", *SMALL, "--swizzle", "group_m(size=2)", "--replay", "lockstep").out
+    printed = typed("score", "gemm", *SMALL, "--swizzle", "group_m(size=2)", "--replay", "lockstep", "-v").out
     assert f"3 constants fitted to measured rows: {power}" in " ".join(printed.split())
     printed = typed("score", "gemm", *SMALL, "--gpu", "mi355x", "--replay", "lockstep").out
     assert "2 constants fitted to measured rows: l2.index_rows, mall.index_rows (rows: docs/gpus.md)" in printed
@@ -90,7 +91,7 @@ def test_score_counts_by_level_and_tensor_and_draws(typed, tmp_path, replay):
     assert traffic["all"]["l2"]["misses"] == document["score"]["l2_misses"]
     for name in ("over_time.png", "per_xcd.png"):
         assert (tmp_path / "plots" / name).read_bytes().startswith(b"\x89PNG")
-    assert "by tensor" in typed(*words).out
+    assert "by tensor" in typed(*words, "--verbose").out
 
 
 @pytest.mark.parametrize(("how", "style"), [("spawned", []), ("typed", ["--json"])])
@@ -135,7 +136,8 @@ def test_optimize_report_and_runs(typed, tmp_path, request):
         "best.hip",
     }
     assert not (tmp_path / "runs/gemm-mi300x-002/report.html").exists() and "report.html" not in again.out
-    assert again.out.splitlines()[-1] == "next: swizzle-sim report runs/gemm-mi300x-002 --open"
+    assert again.out.splitlines()[-3] == "  swizzle-sim report runs/gemm-mi300x-002 --open"
+    assert again.out.splitlines()[0] == document["advice"]["what"] and len(again.out.splitlines()) <= 24
     assert [r["state"] for r in typed("runs", "--json").json["runs"]] == ["finished", "finished"]
     request.getfixturevalue("sketched")  # `report` has been drawn once, by `optimize`
     assert typed("report", document["run"]).code == 0
@@ -194,4 +196,4 @@ def test_the_module_is_the_command_and_a_closed_stdout_is_no_error():
 def test_sentences_are_printed_whatever_the_terminal_takes(setting):
     words = ["score", "gemm", "M=256", "N=256", "K=64", "--replay", "lockstep", "--no-compile"]
     done = subprocess.run([COMMAND, *words], capture_output=True, text=True, timeout=60, env={**os.environ, **setting})
-    assert done.returncode == 0 and "Which replay, and which number to believe" in done.stdout
+    assert done.returncode == 0 and "simulated, lockstep replay" in done.stdout

@@ -5,6 +5,8 @@ import shutil
 from pathlib import Path
 
 from swizzle_sim import describe
+from swizzle_sim.capture.init_kernel import write_declaration
+from tests.docs.substitutions import EXAMPLE
 from tests.docs.typed import ROOT, files_on
 
 MINE = """\
@@ -50,6 +52,10 @@ def set_scene(folder: Path, page: str, text: str, run: Path) -> None:
         describe(
             "hip_gemm", "4x2", {"threads": 64, "vgprs": 32, "lds_bytes": 0}, _touch, file=folder / "hip_gemm.trace.npz"
         )
+    if "examples/" in text:
+        shutil.copytree(ROOT / "examples", folder / "examples")
+    if EXAMPLE in text:
+        write_declaration(f"{folder}/examples/attention.py:attend", folder / EXAMPLE)
     read = re.sub(r"(--out|-o) \S+", "", text)
     for name in re.findall(r"\bruns/[\w.-]+|\bRUN\b", read):
         shutil.copytree(run, folder / name)

@@ -7,6 +7,7 @@ changes; what needs a GPU, a key, a network, Triton or minutes is held against t
 import re
 
 SIZES = "M=1024 N=512 K=128"
+EXAMPLE = "examples/causal_attention_kernel.py"  # what `init-kernel examples/attention.py:attend` writes
 SMALLER = [  # (pattern, what takes its place), in this order
     (r"\bM=5120 N=5120\b", "M=512 N=1024 K=128"),  # the size held out stays another one
     (r"\bM=(4096|2048)\b( N=\d+)?( K=\d+)?", SIZES),
@@ -22,6 +23,7 @@ SMALLER = [  # (pattern, what takes its place), in this order
     (r"--proposer search(?!.*--evaluations)", "--proposer search --evaluations 5"),
     (r"--proposer ceiling(?!.*--evaluations)", "--proposer ceiling --evaluations 4"),
     (r"(?<=^swizzle-sim )(sweep|policy|what-if) (.*)", r"\1 \2 --backend serial"),
+    (rf"(?<=optimize ){EXAMPLE}", f"{EXAMPLE} heads=2 S=256 --no-uncertainty"),
     (r" --open\b", ""),
 ]
 
@@ -44,7 +46,10 @@ PARSED = {  # pattern -> why it is only parsed, and what runs it instead
     r"swizzle-sim explore": "a server: tests/explore",
     r"swizzle-sim kernels": "traces every kernel once, or takes minutes: tests/cli, tests/unit/test_suite.py",
 }
-STATUS = {"swizzle-sim check mine.txt --grid 1000 --xcds 7": 1}  # shown because it is no bijection
+STATUS = {  # shown because there is no bijection
+    "swizzle-sim check mine.txt --grid 1000 --xcds 7": 1,
+    "swizzle-sim check examples/src/": 1,
+}
 
 
 def smaller(text: str) -> str:

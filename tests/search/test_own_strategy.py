@@ -39,7 +39,7 @@ def test_the_strategy_of_the_how_to(typed, tmp_path):
 
 
 def test_it_spends_what_it_may_and_goes_on(typed, tmp_path):
-    whole = typed(*WORDS, "--proposer", "climb.py:climb", "--out", "whole")
+    whole = typed(*WORDS, "--proposer", "climb.py:climb", "--out", "whole", "-v")
     assert whole.code == 0 and "candidates tried: " in whole.out
     spent = typed(*WORDS, "--proposer", "climb.py:climb", "--out", "cut", "--evaluations", "2", "--json").json
     cut = names(tmp_path / "cut")

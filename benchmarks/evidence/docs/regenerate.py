@@ -6,6 +6,7 @@ python -m swizzle_benchmarks.evidence.docs.regenerate --all    # and pages and p
 
 from __future__ import annotations
 
+import math
 import re
 import shutil
 import sys
@@ -17,7 +18,7 @@ from swizzle_sim.language.families import families_table
 from swizzle_sim.report import write_report
 from swizzle_sim.search.history import History
 from swizzle_sim.search.loop import Run
-from swizzle_sim.search.ranking import WORK_CLASSES, times_note
+from swizzle_sim.search.ranking import WORK_CLASSES, gain_of, times_note
 from swizzle_sim.search.strategies.families import optimize
 from swizzle_sim.testing.codes import codes_table
 from swizzle_sim.workload.kernels import kernel
@@ -29,7 +30,7 @@ from . import drift_picture, explore_picture, language, notebooks, readme_words
 from .commands import commands_markdown
 from .exchange import exchange
 from .gpus import catalogue_markdown
-from .readme_words import run_words
+from .readme_words import gain_words, run_words
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLE = {"M": 4096, "N": 4096, "K": 8192}
@@ -47,11 +48,9 @@ def pages() -> dict[str, str]:
         "docs/language.md": language_page(),
         "docs/howto/check-remap.md": fill("docs/howto/check-remap.md", "codes", codes_table()),
         EXCHANGE: fill(EXCHANGE, "exchange", exchange()),
-        "docs/believe.md": fill(
-            "docs/believe.md", "decides", deciding(), fill("docs/believe.md", "measured", measured_table())
-        ),
+        "docs/believe.md": filled("docs/believe.md", decides=deciding(), answers=answers(), measured=measured_table()),
         PREDICTED: predicted(),
-        "README.md": fill("README.md", "registered", registered.readme_words(), fill("README.md", "run", run_words())),
+        "README.md": readme(),
     }
 
 
@@ -82,6 +81,37 @@ def fill(path: str, mark: str, text: str, page: str | None = None) -> str:
     if not pattern.search(page):
         raise ValueError(f"{path} has no part {mark!r}")
     return pattern.sub(lambda found: f"{found[1]}{text}\n{found[2]}", page)
+
+
+def filled(path: str, **parts: str) -> str:
+    """Page with several parts replaced."""
+    page = None
+    for mark, text in parts.items():
+        page = fill(path, mark, text, page)
+    return page or ""
+
+
+def readme() -> str:
+    """README: the measured gain, the example run, and what is registered."""
+    return filled("README.md", gain=gain_words(), run=run_words(), registered=registered.readme_words())
+
+
+def answers() -> str:
+    """Markdown table: what the interval and the word *use it* of a class of kernels rest on."""
+    lines = [
+        "| GPU | class | launches | measured over predicted time | inside, of launches not seen | *use it* |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for device in ("h200", "h100", "mi300x", "mi355x"):
+        for name, words in WORK_CLASSES.items():
+            if (known := gain_of(device, name)) is None:
+                lines.append(f"| {device} | {words} | fewer than 10 | *unproven* | - | never |")
+                continue
+            span = f"{math.exp(known.low):.2f} to {math.exp(known.high):.2f}"
+            right = f"right in {100 * known.right / known.used:.0f} of 100" if known.used >= 1 else "never"
+            said = right if known.proven else f"never: {right}" if known.used >= 1 else right
+            lines.append(f"| {device} | {words} | {known.launches} | {span} | {100 * known.inside:.0f} % | {said} |")
+    return "\n".join(lines)
 
 
 def measured_table() -> str:

@@ -2,7 +2,9 @@
 
 from itertools import combinations
 
-from swizzle_benchmarks.validation import held_out
+import numpy as np
+
+from swizzle_benchmarks.validation import gains, held_out
 from swizzle_benchmarks.validation.ranked_pairs import (
     PAGE,
     ROOT,
@@ -97,3 +99,26 @@ def test_a_gap_is_told_apart_from_where_signs_are_better_than_a_coins():
     known = Known("g", "time", True, tuple(coin + sure), "")
     assert known.tells_apart == 0.0025 and known.ranked == (30, 40)
     assert Known("g", "time", True, tuple(sure), "").tells_apart == 0.0
+
+
+def test_the_intervals_of_gains_are_those_of_the_judged_rows():
+    text = TABLE.read_text(encoding="utf-8")
+    page = (ROOT / PAGE).read_text(encoding="utf-8").splitlines()
+    apart = {gpu: evidence_of(gpu, "time").tells_apart for gpu in ("h200", "h100")}
+    timed = [(one.gpu, one.workload, one.predicted_us, one.measured_us) for one in timed_orders(page)]
+    found = gains.of_orders(timed, apart)
+    entries = [one.entry() for one in found if one.entry()]
+    assert len(entries) == 3 and all(entry in text for entry in entries)
+    assert not any(one.entry() for one in gains.of_amd(evidence_of("mi300x", "time").tells_apart)), "too few launches"
+
+
+def test_an_interval_is_judged_by_launches_that_it_did_not_see():
+    draw = np.random.default_rng(1)
+    launch, predicted = np.repeat(np.arange(40), 3), draw.uniform(-0.4, -0.3, 120)
+    sure = gains.Gains("g", "compute", launch, predicted, predicted + draw.normal(0, 0.01, 120))
+    inside, used, right = sure.judged()
+    assert inside > 0.85 and used == right > 50
+    by_launch = gains.Gains("g", "compute", launch, predicted, predicted + np.repeat(draw.normal(0, 0.1, 40), 3))
+    assert by_launch.judged()[0] < inside
+    low, high = gains.interval(by_launch.error)
+    assert low < np.median(by_launch.error) < high

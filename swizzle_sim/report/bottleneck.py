@@ -1,6 +1,6 @@
 """The bottleneck report of one order: its figures, and for each tensor why its misses are misses.
 
-    misses of the replay = those of each kind of reuse, by full associativity and in lockstep   (`agent.reuse`)
+    misses of the replay = those of each kind of reuse, by full associativity and in lockstep   (`reuse`)
                          + conflicts: what the sets of the lockstep replay add
                          + drift: what the timed replay adds, whose workgroups are not in step
 
@@ -20,16 +20,16 @@ import numpy as np
 from swizzle_sim.language import Swizzle
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.report.reuse import KINDS, Reuse, reuse_of
 from swizzle_sim.search.advice import limit_of
 from swizzle_sim.search.bench import MemoScorer, lockstep_like, score_on
+from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.judge import Judge, left_of
 from swizzle_sim.search.ranking import TIME
 from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Gpu, Traffic
 from xcd_model import gpu as load_gpu
 from xcd_model.replay import traffic as columns
-
-from .reuse import KINDS, Reuse, reuse_of
 
 _TIMES = re.compile(r"([\d.,]+) of ([\d.,]+) µs")
 CONFLICTS, DRIFT, EITHER = "conflicts", "drift", "conflicts or drift"
@@ -45,6 +45,8 @@ FIGURES = {
     "busy_pct": "of the time in which each resource is busy",
 }
 WORTH_NAMING = 0.5  # percent of all misses, below which neither a tensor nor a kind of miss is named
+MOST = 3  # kinds of misses, those that change most
+CHANGED = 0.5  # points of the requests, from which a change is told
 EVEN_XCDS = 5.0  # points between XCDs up to which their hit rates are one
 COPIES = 1.05  # XCDs that touch a line, from which a tensor is named
 TELLING = 1.05  # makespan over ideal from which it is told
@@ -105,14 +107,13 @@ def bottleneck_of(
     lockstep = misses if scorer.replay == "lockstep" else _misses(lockstep_like(scorer).traffic(order))
     estimate = {} if _warm(scorer, score) else _estimate(reuse)
     causes = {name: _causes(estimate.get(name), lockstep[name], n) for name, n in misses.items()}
-    copies = {n: round(float(c), 2) for n, c in zip(reuse.tensors, reuse.copies, strict=True) if c >= COPIES}
     report |= {
         "misses_pct": {
             name: _named({kind: 100 * n / everything for kind, n in causes[name].items()})
             for name, n in misses.items()
             if 100 * n / everything >= WORTH_NAMING
         },
-        **({"xcds_that_touch_a_line": copies} if copies else {}),
+        **_copies(reuse),
         "limit": _limit(scorer, score, times),
         "busy_pct": {name: round(100 * us / score.time_us) for name, us in score.busy_us.items()},
     }
@@ -123,7 +124,7 @@ def _limit(scorer: Scorer, score: Score, times: bool) -> str:
     """What limits the time, which is told in shares where times rank nothing."""
     if scorer.replay != "timed":
         return f"most of the time: {score.limiter}"
-    said = limit_of(scorer, score).partition("; no other order")[0]  # an order may be sought for its hits
+    said = limit_of(scorer, score)
     shares = _TIMES.sub(lambda found: f"{100 * _number(found[1]) / _number(found[2]):.0f} % of the time", said)
     return said if times else shares
 
@@ -192,3 +193,61 @@ def _spread(score: Score) -> dict[str, Any]:
     if not np.isnan(score.mall_hit_rate):
         found["infinity_cache_hit_rate_pct"] = _pct(score.mall_hit_rate)
     return found
+
+
+def why_better(scorer: Scorer, attempts: Iterable[Attempt], name: str) -> tuple[str, ...]:
+    """Why an order of a run is better than its launch order: XCDs that touch a line, and misses, from no more replays.
+
+    Nothing of an order that is no attempt or has no text, nor after a warm launch, of which nothing is estimated.
+    """
+    chosen = [one for one in attempts if one.score is not None and (one.number == 0 or one.name == name)][:2]
+    if len(chosen) < 2 or any(_warm(scorer, one.score) for one in chosen if one.score):
+        return ()
+    reports = []
+    for one in chosen:
+        order, score = scorer.permutation(one.swizzle), one.score or scorer.baseline
+        found = reuse_of(scorer.plan, order, workgroups_per_cu=scorer.occupancy, grid=scorer.kernel.grid)
+        shares = {
+            n: {k: 100 * v / max(1, score.l2_misses) for k, v in of.items()} for n, of in _estimate(found).items()
+        }
+        reports.append({"l2_hit_rate_pct": _pct(score.l2_hit_rate), "misses_pct": shares, **_copies(found)})
+    changes = changes_of(*reports)
+    touched = [one for one in changes if "is touched by" in one]
+    missed = [one for one in changes if one not in touched]
+    return tuple(f"why: {one[0]}" for one in (touched, missed) if one)
+
+
+def _copies(reuse: Reuse) -> dict[str, Any]:
+    """XCDs that touch a line, of tensors that several do."""
+    copies = {n: round(float(c), 2) for n, c in zip(reuse.tensors, reuse.copies, strict=True) if c >= COPIES}
+    return {"xcds_that_touch_a_line": copies} if copies else {}
+
+
+def changes_of(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """What two bottleneck reports differ in: XCDs that touch a line, misses by kind, makespan."""
+    found = []
+    name = "xcds_that_touch_a_line"
+    for tensor in before.get(name, {}).keys() | after.get(name, {}).keys():
+        was, now = (report.get(name, {}).get(tensor, 1.0) for report in (before, after))
+        if round(was, 1) != round(now, 1):
+            found.append(f"{tensor} is touched by {now:.2f} XCDs, before {was:.2f}")
+    was, now = _of_requests(before), _of_requests(after)
+    apart = {kind: now.get(kind, 0.0) - was.get(kind, 0.0) for kind in was.keys() | now.keys()}
+    most = sorted((kind for kind in apart if abs(apart[kind]) >= CHANGED), key=lambda kind: (-abs(apart[kind]), kind))
+    found = sorted(found) + [
+        f"misses of {tensor}, {kind}: {was.get((tensor, kind), 0.0):.1f} to {now.get((tensor, kind), 0.0):.1f} % of "
+        "the requests"
+        for tensor, kind in most[:MOST]
+    ]
+    spans = [report.get("makespan_over_ideal", 1.0) for report in (before, after)]
+    if abs(spans[0] - spans[1]) >= 0.05:
+        found.append(f"makespan over ideal {spans[0]:.2f} to {spans[1]:.2f}")
+    return found
+
+
+def _of_requests(report: Mapping[str, Any]) -> dict[tuple[str, str], float]:
+    """Percent of the requests that miss, by tensor and kind."""
+    missed = (100 - report["l2_hit_rate_pct"]) / 100
+    shares = report.get("misses_pct", {})
+    kinds = {name: one if isinstance(one, dict) else {"all kinds": one} for name, one in shares.items()}
+    return {(tensor, kind): share * missed for tensor, of in kinds.items() for kind, share in of.items()}
