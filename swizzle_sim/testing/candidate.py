@@ -19,8 +19,9 @@ from swizzle_sim.testing.directive import Options
 from swizzle_sim.testing.expression import names_of
 from swizzle_sim.testing.files import TEXTS, Target, is_there, targets_of
 from swizzle_sim.testing.function import FunctionCandidate
+from swizzle_sim.testing.grids_to_try import Point
 from swizzle_sim.testing.guesses import as_comment, guess, is_chunk
-from swizzle_sim.testing.padded import padded_counterexample
+from swizzle_sim.testing.padded import padded_counterexample, wasted
 from swizzle_sim.triton_source.mapped_text import MappedText
 from swizzle_sim.triton_source.prologue import Prologue, names_in, read_prologue
 from xcd_model.errors import LanguageError, OptionError, UnknownName
@@ -58,6 +59,10 @@ class Candidate(Protocol):
         """Counterexample where it is no permutation of a grid; None if it is one."""
         ...
 
+    def wasted(self, points: Iterable[Point]) -> str:
+        """How many workgroups of launches have no tile, in words; empty where each has one."""
+        ...
+
 
 class TextCandidate:
     """A text of the language, with values for the names that the grid does not give."""
@@ -79,7 +84,7 @@ class TextCandidate:
         self.sizes = {name: int(value) for name, value in sizes.items() if not isinstance(value, str)}
         self.form = self.swizzle.form
         self.reads = self.form.inputs
-        self._tiles: tuple[str, ...] = ()
+        self.tiles: tuple[str, ...] = ()  # what its coordinates count up to, where surplus workgroups return
         self.assumed = prologue.assumed if prologue else ()
         self.names = text.answers
         self._in_c = not text.filename.endswith((".py", *TEXTS)) and prologue is not None
@@ -88,12 +93,11 @@ class TextCandidate:
             self.counted = prologue.launch, self._parse(prologue.counted.with_values(sizes)).form
         self._surplus = self._parse(prologue.surplus.with_values(sizes)) if prologue and prologue.surplus else None
         if prologue and prologue.surplus and prologue.extents:
-            self._tiles = prologue.extents
+            self.tiles = prologue.extents
 
-    @property
-    def padded(self) -> bool:
-        """Whether surplus workgroups return at once, so that only those that go on have to be injective."""
-        return bool(self._tiles)
+    def wasted(self, points: Iterable[Point]) -> str:
+        """How many workgroups of launches have no tile, in words; empty where each has one."""
+        return wasted(self.tiles, points, self.sizes) if self.tiles else ""
 
     @classmethod
     def of(cls, swizzle: Swizzle) -> TextCandidate:
@@ -117,9 +121,9 @@ class TextCandidate:
         """Counterexample where the text is no permutation of a grid; None if it is one."""
         values = {**self.sizes, **sizes}
         try:
-            if self._tiles and self._surplus:
+            if self.tiles and self._surplus:
                 pair = (self.swizzle, self._surplus)
-                return padded_counterexample(*pair, self._tiles, grid, num_xcds, values, budget)
+                return padded_counterexample(*pair, self.tiles, grid, num_xcds, values, budget)
             found = counterexample_at(self.swizzle.program, grid, num_xcds, values, budget)
         except LanguageError as error:
             raise self.text.placed(error) from None
@@ -228,14 +232,16 @@ def _load_read(target: Target) -> tuple[Candidate, Options]:
         own = {name: int(value) for name, value in _ASSIGNED.findall(prologue.text.text) if name in chunks}
         prologue = read((*options.sizes, *chunks))
     options = replace(options.with_launch(prologue.launch), own=own)
-    grid = "x".join(map(str, prologue.fixed_grid)) if guesses and not target.options.launch else ""
+    sides = prologue.fixed_grid if guesses and not target.options.launch else ()
+    grid = "x".join(map(str, sides * 2 if len(sides) == 1 else sides))
+    fixed = (
+        f"{target.name}: {prologue.fixed} is a constant of the file, whatever the launch: say for which it is, as "
+        "grids=32x32"
+    )
     if grid and not options.grids:  # the one launch for which the file's constants make it
-        options = replace(options, grids=(grid,), launch="")
+        options = replace(options, grids=(grid,), launch="", unsure=fixed if len(sides) == 1 else "")
     elif prologue.fixed and not (options.grids or target.options.launch):
-        raise OptionError(
-            f"{target.name}: {prologue.fixed} is a constant of the file, whatever the launch: say for which it is, as "
-            "grids=32x32"
-        )
+        raise OptionError(fixed)
     also = (*prologue.parameters, *prologue.free)
     inputs = TextCandidate(prologue.text, options.single, also).form.inputs
     known = {*options.sizes, *names_of(options.launch)}

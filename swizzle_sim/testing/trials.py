@@ -69,6 +69,8 @@ class Outcome:
         Values of sizes, and XCDs, that ``domain`` is of, where it is not of all.
     trials : tuple of Trial
         Launches tried, of one that fails.
+    wasted : str
+        Of a padded launch: how many workgroups have no tile.
     """
 
     name: str
@@ -83,6 +85,7 @@ class Outcome:
     also: str = ""
     within: str = ""
     trials: tuple[Trial, ...] = ()
+    wasted: str = ""
 
     @property
     def holds(self) -> bool:
@@ -94,7 +97,7 @@ class Outcome:
         """One line, two where other launches fail too: where it is right, and the counter-example if there is one."""
         if self.counterexample is None:
             known = claim(self.status, self.domain, self.tried, self.largest, self.covers, self.of)
-            return f"{self.name}: a bijection, {known}"
+            return f"{self.name}: a bijection, {known}{self.wasted and '; '}{self.wasted}"
         right = ""
         if self.domain == NOWHERE:
             right = f"right nowhere ({self.tried} launch{'es' * (self.tried != 1)} tried); "
@@ -145,7 +148,8 @@ def try_points(candidate: Candidate, points: Iterable[Point]) -> Outcome:
             domain, most = name_domain(trials, candidate.form), max(trial.grid.num_pids for trial in trials)
             outcome = Outcome(candidate.name, len(trials), point, found, domain, most, REFUTED)
             return replace(outcome, of=spoken_of(candidate), trials=tuple(trials))
-    return Outcome(candidate.name, len(ordered), None, None, EVERY_GRID_TRIED, largest, of=spoken_of(candidate))
+    held = Outcome(candidate.name, len(ordered), None, None, EVERY_GRID_TRIED, largest, of=spoken_of(candidate))
+    return replace(held, wasted=candidate.wasted(ordered))
 
 
 def spoken_of(candidate: Candidate) -> str:
