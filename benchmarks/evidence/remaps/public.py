@@ -3,7 +3,8 @@
 python -m swizzle_benchmarks.evidence.remaps.public FOLDER [BEFORE]
 
 FOLDER holds ``NAME.json`` as ``check PATH --json --allow-skips`` wrote it of each folder below, / in NAME as +, or
-``NAME.some.json`` of the files that held a finding before; BEFORE has those of an older tree. Nothing of anybody's code is here: the snapshots are fetched by whoever runs it.
+``NAME.some.json`` of the files that held a finding before; BEFORE has those of an older tree. Nothing of anybody's code
+is here: the snapshots are fetched by whoever runs it.
 """
 
 from __future__ import annotations
@@ -88,7 +89,8 @@ _HEAD = """\
 
 What `swizzle-sim check PATH --allow-skips` finds in each folder as it is, with no comment added: functions that look
 like a remap, and what becomes of them. *Skipped* stand with their line and construct. A row of dashes was not run with
-this tree; one with a star was run on the files alone that held a finding of an earlier tree. *Before* is the tree without finding by flow. Seconds are of the wall, on a machine with other work.
+this tree; one with a star was run on those files alone that held a finding of an earlier tree. *Before* is the tree
+without finding by flow. Seconds are of the wall, on a machine with other work.
 
 """
 _SOME = "{}.some.json"
