@@ -180,19 +180,6 @@ def _proof_of_each(
     return each[0].with_all(each).range_text
 
 
-def proof(
-    form: Form,
-    kind: str,
-    sizes: dict | None = None,
-    where: str = "",
-    xcds: int | None = None,
-    steps: int = 0,
-) -> str:
-    """Sizes that a proof covers; empty where none is found. ``steps`` bounds it; 0 is as `prove` has it."""
-    found = _found(form, kind, sizes, where, xcds, steps)
-    return found.range_text if found else ""
-
-
 def _found(form: Form, kind: str, sizes: dict | None, where: str, xcds: int | None, steps: int = 0) -> Proof | None:
     from swizzle_sim.proof import prove  # noqa: PLC0415 - a check of files that fail never proves
 
