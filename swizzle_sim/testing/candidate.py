@@ -19,9 +19,8 @@ from swizzle_sim.testing.directive import Options
 from swizzle_sim.testing.expression import names_of
 from swizzle_sim.testing.files import TEXTS, Target, is_there, targets_of
 from swizzle_sim.testing.function import FunctionCandidate
-from swizzle_sim.testing.grids_to_try import Point
 from swizzle_sim.testing.guesses import as_comment, guess, is_chunk
-from swizzle_sim.testing.padded import padded_counterexample, wasted
+from swizzle_sim.testing.padded import padded_counterexample
 from swizzle_sim.triton_source.mapped_text import MappedText
 from swizzle_sim.triton_source.prologue import Prologue, names_in, read_prologue
 from xcd_model.errors import LanguageError, OptionError, UnknownName
@@ -41,6 +40,8 @@ class Candidate(Protocol):
         How many are tried, all launches together, where nobody says which launches.
     names, assumed : tuple of str
         Names that hold the tile in a file, and what is supposed and not read.
+    tiles : tuple of str
+        What its coordinates count up to, where workgroups without a tile return at once.
     counted : (str, Form) or None
         Launch in a kernel's sizes, and the form in the grid's counts of tiles that these give.
     """
@@ -50,6 +51,8 @@ class Candidate(Protocol):
     name: str
     names: tuple[str, ...]
     assumed: tuple[str, ...]
+    tiles: tuple[str, ...]
+    sizes: dict[str, Any]
     reads: tuple[str, ...]
     form: Form
 
@@ -57,10 +60,6 @@ class Candidate(Protocol):
         self, grid: Grid, num_xcds: int, sizes: Mapping[str, int], budget: Budget | None = None
     ) -> Counterexample | None:
         """Counterexample where it is no permutation of a grid; None if it is one."""
-        ...
-
-    def wasted(self, points: Iterable[Point]) -> str:
-        """How many workgroups of launches have no tile, in words; empty where each has one."""
         ...
 
 
@@ -84,7 +83,6 @@ class TextCandidate:
         self.sizes = {name: int(value) for name, value in sizes.items() if not isinstance(value, str)}
         self.form = self.swizzle.form
         self.reads = self.form.inputs
-        self.tiles: tuple[str, ...] = ()  # what its coordinates count up to, where surplus workgroups return
         self.assumed = prologue.assumed if prologue else ()
         self.names = text.answers
         self._in_c = not text.filename.endswith((".py", *TEXTS)) and prologue is not None
@@ -92,12 +90,7 @@ class TextCandidate:
         if prologue and prologue.counted:
             self.counted = prologue.launch, self._parse(prologue.counted.with_values(sizes)).form
         self._surplus = self._parse(prologue.surplus.with_values(sizes)) if prologue and prologue.surplus else None
-        if prologue and prologue.surplus and prologue.extents:
-            self.tiles = prologue.extents
-
-    def wasted(self, points: Iterable[Point]) -> str:
-        """How many workgroups of launches have no tile, in words; empty where each has one."""
-        return wasted(self.tiles, points, self.sizes) if self.tiles else ""
+        self.tiles = prologue.extents if prologue and prologue.surplus else ()
 
     @classmethod
     def of(cls, swizzle: Swizzle) -> TextCandidate:

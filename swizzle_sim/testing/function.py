@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,6 @@ from swizzle_sim.language.verdict import Budget, Counterexample, OutOfRange, whe
 from swizzle_sim.language.vm import counterexample_of
 from swizzle_sim.testing.called import Died
 from swizzle_sim.testing.expression import refuse_more, value_of
-from swizzle_sim.testing.grids_to_try import Point
 from xcd_model.errors import LanguageError, UnknownName
 
 GRID = "grid"  # a parameter of this name gets the launch, a tuple of sides
@@ -35,9 +34,10 @@ class FunctionCandidate:
     counted: tuple[str, Form] | None = None
     names: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
+    tiles: tuple[str, ...] = ()
 
     def __init__(self, function: Callable[..., Any], sizes: Mapping[str, int | str], name: str = ""):
-        self.function, self.sizes = function, dict(sizes)
+        self.function, self.sizes = function, dict[str, Any](sizes)
         self.name = name or getattr(function, "__name__", type(function).__name__)
         named = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
         parameters = [one for one in inspect.signature(function).parameters.values() if one.kind not in named]
@@ -52,10 +52,6 @@ class FunctionCandidate:
         aliases = {value for value in self.sizes.values() if isinstance(value, str) and value in GRID_NAMES}
         inputs = {*aliases, *(name for name in names if name != GRID and name not in self.sizes)}
         self.form = Form((), self._results(), tuple(sorted(inputs)))
-
-    def wasted(self, points: Iterable[Point]) -> str:
-        """Nothing: a function answers for each workgroup."""
-        return ""
 
     def counterexample(
         self, grid: Grid, num_xcds: int, sizes: Mapping[str, int], budget: Budget | None = None

@@ -33,6 +33,7 @@ from swizzle_sim.testing.grids_to_try import (
     sized_launches,
     xcd_counts,
 )
+from swizzle_sim.testing.padded import wasted
 from swizzle_sim.testing.refuting import grids as refuting_grids
 from swizzle_sim.testing.refuting import with_xcds
 from xcd_model.errors import LanguageError, OptionError
@@ -149,7 +150,7 @@ def try_points(candidate: Candidate, points: Iterable[Point]) -> Outcome:
             outcome = Outcome(candidate.name, len(trials), point, found, domain, most, REFUTED)
             return replace(outcome, of=spoken_of(candidate), trials=tuple(trials))
     held = Outcome(candidate.name, len(ordered), None, None, EVERY_GRID_TRIED, largest, of=spoken_of(candidate))
-    return replace(held, wasted=candidate.wasted(ordered))
+    return replace(held, wasted=wasted(candidate.tiles, ordered, candidate.sizes)) if candidate.tiles else held
 
 
 def spoken_of(candidate: Candidate) -> str:

@@ -162,6 +162,20 @@ def test_a_persistent_loop_is_read_as_the_map_of_its_index(written, loop):
     assert results(written(text.format(rows="GROUP_SIZE_M")))["gemm"].status == "failed"
 
 
+@pytest.mark.parametrize(
+    ("begun", "grows", "status"),
+    [
+        ("start - NUM_SMS", "NUM_SMS", "passed"), ("start", "NUM_SMS", "skipped"),
+        ("start - NUM_SMS\n    start = start // 2", "NUM_SMS", "skipped"),
+        ("start - NUM_SMS", "2 * NUM_SMS", "skipped"),
+    ],
+)  # fmt: skip
+def test_a_second_index_that_goes_along_is_the_first(written, begun, grows, status):
+    loop = f"again = {begun}\n    {LOOPS['for']}\n        again += {grows}"
+    text = LOOP.format(loop=loop, rows="rows").replace("group = tile", "group = again")
+    assert results(written(text.replace("tile %", "again %")))["gemm"].status == status
+
+
 @pytest.mark.parametrize("loop", LOOPS, ids=str)
 @pytest.mark.parametrize(
     ("start", "status"), [("NUM_SMS - 1 - {}", "passed"), ("{} // 2", "failed"), ("{} + 1", "failed")]
