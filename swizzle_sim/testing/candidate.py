@@ -227,10 +227,7 @@ def _load_read(target: Target) -> tuple[Candidate, Options]:
     options = replace(options.with_launch(prologue.launch), own=own)
     sides = prologue.fixed_grid if guesses and not target.options.launch else ()
     grid = "x".join(map(str, sides * 2 if len(sides) == 1 else sides))
-    fixed = (
-        f"{target.name}: {prologue.fixed} is a constant of the file, whatever the launch: say for which it is, as "
-        "grids=32x32"
-    )
+    fixed = f"{target.name}: {prologue.fixed} is a constant of the file, whatever the launch: say it, as grids=32x32"
     if grid and not options.grids:  # the one launch for which the file's constants make it
         options = replace(options, grids=(grid,), launch="", unsure=fixed if len(sides) == 1 else "")
     elif prologue.fixed and not (options.grids or target.options.launch):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -26,7 +26,7 @@ def padded_counterexample(
 ) -> Counterexample | None:
     """Counterexample where the workgroups that do not return miss a tile or share one; None if they do not."""
     refuse_more(grid)
-    n_tiles = _count(tiles, Point(grid, num_xcds), sizes)
+    n_tiles = math.prod(value_of(side, grid, num_xcds, sizes) for side in tiles)
     where = where_text(grid, num_xcds)
     returns, found = (run(one.program, grid, num_xcds, sizes, budget) for one in (surplus, tile))
     for execution in (returns, found):
@@ -60,12 +60,9 @@ def padded_counterexample(
     return Counterexample("missing", said, (), None, int(missing[0]), distinct)
 
 
-def wasted(tiles: Sequence[str], points: Iterable[Point], sizes: Mapping[str, int]) -> str:
+def wasted(tiles: Sequence[str], points: Sequence[Point], sizes: Mapping[str, int]) -> str:
     """How many workgroups have no tile, in words: of the launch with the largest share of them."""
-    spare = [(1 - _count(tiles, one, sizes) / one.grid.num_pids, one.grid.num_pids) for one in points]
-    share, workgroups = max(spare)
-    return f"up to {round(share * workgroups)} of {workgroups} workgroups have no tile" if share else ""
-
-
-def _count(tiles: Sequence[str], point: Point, sizes: Mapping[str, int]) -> int:
-    return math.prod(value_of(side, point.grid, point.num_xcds, {**sizes, **point.sizes}) for side in tiles)
+    given = [[value_of(one, at.grid, at.num_xcds, {**sizes, **at.sizes}) for one in tiles] for at in points]
+    grids = [at.grid.num_pids for at in points]
+    share, most = max((1 - math.prod(sides) / n, n) for sides, n in zip(given, grids, strict=True))
+    return f"up to {round(share * most)} of {most} workgroups have no tile" if share else ""

@@ -18,6 +18,7 @@ from typing import NoReturn
 from swizzle_sim.language.ir import COORDINATES, GRID_NAMES
 from swizzle_sim.language.rules import FUNCTIONS, RANGES
 from swizzle_sim.triton_source.answers import (
+    CANONICAL,
     as_one_number,
     count_of,
     extents_of,
@@ -92,6 +93,10 @@ class PrologueReader:
             names = self._returned_names() or every
             # what is the same in all workgroups, such as a count returned beside the id, is no coordinate
             own = [k for k, name in enumerate(every) if self._differs(*slice_of(before, {name}))] or range(len(every))
+            if {names[k] for k in own} in map(
+                set, CANONICAL
+            ):  # ``return pid_n, pid_m``: each counts what its name says
+                own = sorted(own, key=names.__getitem__)
             answers, spelled = [every[k] for k in own], [names[k] for k in own]
         else:
             before, answers = self._of_kernel(wanted)

@@ -113,6 +113,14 @@ def test_three_coordinates_of_one_id(written):
     wrong = results(written(THREE.format(guard="HEADS >= NUM_XCDS")))["spread"]
     assert wrong.status == "failed"
     assert "HEADS=" in wrong.message
+    unlike = results(written(THREE.format(guard="HEADS % 8 == 0").replace("BATCH", "heads_per_batch")))["spread"]
+    assert (unlike.status, unlike.rule) == ("skipped", "SW203")
+
+
+def test_coordinates_that_are_returned_the_other_way_round_count_what_their_names_say(written):
+    text = "@triton.jit\ndef swap(tile_id, num_pid_n, num_pid_m):\n    a = tile_id % 2 + tile_id // 2 * 2\n"
+    text += "    pid_n = a // num_pid_m\n    pid_m = a % num_pid_m\n    return pid_n, pid_m\n"
+    assert results(written(text))["swap"].status == "passed"
 
 
 def test_four_coordinates_need_their_extents(written):
