@@ -20,6 +20,7 @@ from swizzle_sim.language.grid import Grid
 from swizzle_sim.workload.kernels import MAX_SIZE
 from xcd_model import Resources, Tensor, Trace
 from xcd_model.errors import CaptureError, RunError, SizeError, TraceError
+from xcd_model.files import at_once
 from xcd_model.trace.trace import WAVE_COLUMNS
 
 FORMAT = "swizzle-sim-trace"
@@ -55,7 +56,7 @@ def write_trace(path: Path, trace: Trace, manifest: Mapping[str, Any]) -> None:
 def read_trace(path: Path) -> tuple[Trace, dict[str, Any]]:
     """Trace and manifest of a file."""
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=at_once) as file:
             text, arrays = _stored(path, file)
         manifest = json.loads(text)
         trace = Trace(line_bytes=manifest["line_bytes"], tensors=_tensors(manifest["tensors"]), **arrays)

@@ -186,6 +186,8 @@ class Path:
 
     def binary(self, op: str, a: Poly, b: Poly) -> Poly:
         """Value of one operation."""
+        if op == "*":
+            a, b = (self.without_bits(one, other) for one, other in ((a, b), (b, a)))
         if op in _EXACT:
             return self.fits(_EXACT[op](a, b), *((a, b) if op != "*" else ()))
         if op in ("min", "max"):
@@ -197,6 +199,14 @@ class Path:
         if op in ("//", "%"):
             return self.divide(a, b)[op == "%"]
         return self.bits(op, a, self.known.current(b).constant)
+
+    def without_bits(self, value: Poly, by: Poly) -> Poly:
+        """A value whose remainders of 2 are 0 or 1, each on a path of its own, where its product is met."""
+        value = self.known.current(value)
+        for bit in map(variable, sorted(value.names) if by.constant is None else ()):
+            if self.known.varies(bit) and poly(1) - bit in self.known.facts:
+                self.known.know_zero(bit - 1 if self.decide(bit - 1) else bit)
+        return self.known.current(value)
 
     def divide(self, a: Poly, b: Poly) -> tuple[Poly, Poly]:
         """Quotient and remainder."""

@@ -40,6 +40,8 @@ class Candidate(Protocol):
         How many are tried, all launches together, where nobody says which launches.
     names, assumed : tuple of str
         Names that hold the tile in a file, and what is supposed and not read.
+    tiles : tuple of str
+        What its coordinates count up to, where workgroups without a tile return at once.
     counted : (str, Form) or None
         Launch in a kernel's sizes, and the form in the grid's counts of tiles that these give.
     """
@@ -49,6 +51,8 @@ class Candidate(Protocol):
     name: str
     names: tuple[str, ...]
     assumed: tuple[str, ...]
+    tiles: tuple[str, ...]
+    sizes: dict[str, Any]
     reads: tuple[str, ...]
     form: Form
 
@@ -79,7 +83,6 @@ class TextCandidate:
         self.sizes = {name: int(value) for name, value in sizes.items() if not isinstance(value, str)}
         self.form = self.swizzle.form
         self.reads = self.form.inputs
-        self._tiles: tuple[str, ...] = ()
         self.assumed = prologue.assumed if prologue else ()
         self.names = text.answers
         self._in_c = not text.filename.endswith((".py", *TEXTS)) and prologue is not None
@@ -87,13 +90,7 @@ class TextCandidate:
         if prologue and prologue.counted:
             self.counted = prologue.launch, self._parse(prologue.counted.with_values(sizes)).form
         self._surplus = self._parse(prologue.surplus.with_values(sizes)) if prologue and prologue.surplus else None
-        if prologue and prologue.surplus and prologue.extents:
-            self._tiles = prologue.extents
-
-    @property
-    def padded(self) -> bool:
-        """Whether surplus workgroups return at once, so that only those that go on have to be injective."""
-        return bool(self._tiles)
+        self.tiles = prologue.extents if prologue and prologue.surplus else ()
 
     @classmethod
     def of(cls, swizzle: Swizzle) -> TextCandidate:
@@ -117,9 +114,9 @@ class TextCandidate:
         """Counterexample where the text is no permutation of a grid; None if it is one."""
         values = {**self.sizes, **sizes}
         try:
-            if self._tiles and self._surplus:
+            if self.tiles and self._surplus:
                 pair = (self.swizzle, self._surplus)
-                return padded_counterexample(*pair, self._tiles, grid, num_xcds, values, budget)
+                return padded_counterexample(*pair, self.tiles, grid, num_xcds, values, budget)
             found = counterexample_at(self.swizzle.program, grid, num_xcds, values, budget)
         except LanguageError as error:
             raise self.text.placed(error) from None
@@ -228,14 +225,13 @@ def _load_read(target: Target) -> tuple[Candidate, Options]:
         own = {name: int(value) for name, value in _ASSIGNED.findall(prologue.text.text) if name in chunks}
         prologue = read((*options.sizes, *chunks))
     options = replace(options.with_launch(prologue.launch), own=own)
-    grid = "x".join(map(str, prologue.fixed_grid)) if guesses and not target.options.launch else ""
+    sides = prologue.fixed_grid if guesses and not target.options.launch else ()
+    grid = "x".join(map(str, sides * 2 if len(sides) == 1 else sides))
+    fixed = f"{target.name}: {prologue.fixed} is a constant of the file, whatever the launch: say it, as grids=32x32"
     if grid and not options.grids:  # the one launch for which the file's constants make it
-        options = replace(options, grids=(grid,), launch="")
+        options = replace(options, grids=(grid,), launch="", unsure=fixed if len(sides) == 1 else "")
     elif prologue.fixed and not (options.grids or target.options.launch):
-        raise OptionError(
-            f"{target.name}: {prologue.fixed} is a constant of the file, whatever the launch: say for which it is, as "
-            "grids=32x32"
-        )
+        raise OptionError(fixed)
     also = (*prologue.parameters, *prologue.free)
     inputs = TextCandidate(prologue.text, options.single, also).form.inputs
     known = {*options.sizes, *names_of(options.launch)}

@@ -39,6 +39,7 @@ class Options:
     sizes: dict[str, int | str | tuple[int, ...]] = field(default_factory=dict)
     off: bool = False  # not to be checked
     guessed: str = ""  # those of the sizes that were guessed, as a comment
+    unsure: str = ""  # what to say where the launch that was guessed fails: that may be the guess's fault
     own: dict[str, int] = field(default_factory=dict)  # defaults of the function's parameters that are sizes
 
     @property

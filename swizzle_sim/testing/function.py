@@ -34,9 +34,10 @@ class FunctionCandidate:
     counted: tuple[str, Form] | None = None
     names: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
+    tiles: tuple[str, ...] = ()
 
     def __init__(self, function: Callable[..., Any], sizes: Mapping[str, int | str], name: str = ""):
-        self.function, self.sizes = function, dict(sizes)
+        self.function, self.sizes = function, dict[str, Any](sizes)
         self.name = name or getattr(function, "__name__", type(function).__name__)
         named = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
         parameters = [one for one in inspect.signature(function).parameters.values() if one.kind not in named]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -11,6 +12,7 @@ from swizzle_sim.language.swizzle import Swizzle
 from swizzle_sim.language.verdict import Budget, Counterexample, where_text
 from swizzle_sim.language.vm import run
 from swizzle_sim.testing.expression import refuse_more, value_of
+from swizzle_sim.testing.grids_to_try import Point
 
 
 def padded_counterexample(
@@ -24,7 +26,7 @@ def padded_counterexample(
 ) -> Counterexample | None:
     """Counterexample where the workgroups that do not return miss a tile or share one; None if they do not."""
     refuse_more(grid)
-    n_tiles = int(np.prod([value_of(side, grid, num_xcds, sizes) for side in tiles]))
+    n_tiles = math.prod(value_of(side, grid, num_xcds, sizes) for side in tiles)
     where = where_text(grid, num_xcds)
     returns, found = (run(one.program, grid, num_xcds, sizes, budget) for one in (surplus, tile))
     for execution in (returns, found):
@@ -56,3 +58,11 @@ def padded_counterexample(
             "collision", said, (first, second), int(twice[0]), int(missing[0]) if missing.size else None, distinct
         )
     return Counterexample("missing", said, (), None, int(missing[0]), distinct)
+
+
+def wasted(tiles: Sequence[str], points: Sequence[Point], sizes: Mapping[str, int]) -> str:
+    """How many workgroups have no tile, in words: of the launch with the largest share of them."""
+    given = [[value_of(one, at.grid, at.num_xcds, {**sizes, **at.sizes}) for one in tiles] for at in points]
+    grids = [at.grid.num_pids for at in points]
+    share, most = max((1 - math.prod(sides) / n, n) for sides, n in zip(given, grids, strict=True))
+    return f"up to {round(share * most)} of {most} workgroups have no tile" if share else ""

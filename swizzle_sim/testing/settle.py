@@ -21,7 +21,7 @@ from swizzle_sim.testing.directive import Options
 from swizzle_sim.testing.grids_to_try import Where, condition, kind_of, xcd_counts
 from swizzle_sim.testing.refuting import grids, with_xcds
 from swizzle_sim.testing.trials import Outcome, points_of, try_points
-from xcd_model.errors import LanguageError
+from xcd_model.errors import LanguageError, OptionError
 
 if TYPE_CHECKING:
     from swizzle_sim.proof import Proof
@@ -35,6 +35,8 @@ STEPS_REFUTED = 300  # linear programs of the proof of the condition under which
 def settle(candidate: Candidate, outcome: Outcome, options: Options, where: Where = None) -> Outcome:
     """Prove what the launches tried support, where a proof is found; of a refuted one, diagnose it."""
     stated = where or options.where
+    if not outcome.holds and options.unsure:
+        raise OptionError(options.unsure)
     if not outcome.holds:
         return diagnosed(candidate, outcome, options, stated)
     form = provable_form(candidate, options)
@@ -144,7 +146,7 @@ def _tried_further(verdict: Verdict, candidate: TextCandidate, kind: str, trials
 
 def provable_form(candidate: Candidate, options: Options) -> Form | None:
     """Form of a candidate that a proof can speak of: a text, on all launches of its kind."""
-    if not isinstance(candidate, TextCandidate) or candidate.padded or candidate.assumed or options.grids:
+    if not isinstance(candidate, TextCandidate) or candidate.tiles or candidate.assumed or options.grids:
         return None
     if options.launch and candidate.form.reads_sizes:  # sizes and grid depend on each other, but for counts of tiles
         launch, form = candidate.counted or ("", None)
@@ -176,19 +178,6 @@ def _proof_of_each(
             return ""
         each.append(found)
     return each[0].with_all(each).range_text
-
-
-def proof(
-    form: Form,
-    kind: str,
-    sizes: dict | None = None,
-    where: str = "",
-    xcds: int | None = None,
-    steps: int = 0,
-) -> str:
-    """Sizes that a proof covers; empty where none is found. ``steps`` bounds it; 0 is as `prove` has it."""
-    found = _found(form, kind, sizes, where, xcds, steps)
-    return found.range_text if found else ""
 
 
 def _found(form: Form, kind: str, sizes: dict | None, where: str, xcds: int | None, steps: int = 0) -> Proof | None:

@@ -33,6 +33,7 @@ from swizzle_sim.testing.grids_to_try import (
     sized_launches,
     xcd_counts,
 )
+from swizzle_sim.testing.padded import wasted
 from swizzle_sim.testing.refuting import grids as refuting_grids
 from swizzle_sim.testing.refuting import with_xcds
 from xcd_model.errors import LanguageError, OptionError
@@ -69,6 +70,8 @@ class Outcome:
         Values of sizes, and XCDs, that ``domain`` is of, where it is not of all.
     trials : tuple of Trial
         Launches tried, of one that fails.
+    wasted : str
+        Of a padded launch: how many workgroups have no tile.
     """
 
     name: str
@@ -83,6 +86,7 @@ class Outcome:
     also: str = ""
     within: str = ""
     trials: tuple[Trial, ...] = ()
+    wasted: str = ""
 
     @property
     def holds(self) -> bool:
@@ -94,7 +98,7 @@ class Outcome:
         """One line, two where other launches fail too: where it is right, and the counter-example if there is one."""
         if self.counterexample is None:
             known = claim(self.status, self.domain, self.tried, self.largest, self.covers, self.of)
-            return f"{self.name}: a bijection, {known}"
+            return f"{self.name}: a bijection, {known}{self.wasted and '; '}{self.wasted}"
         right = ""
         if self.domain == NOWHERE:
             right = f"right nowhere ({self.tried} launch{'es' * (self.tried != 1)} tried); "
@@ -145,7 +149,8 @@ def try_points(candidate: Candidate, points: Iterable[Point]) -> Outcome:
             domain, most = name_domain(trials, candidate.form), max(trial.grid.num_pids for trial in trials)
             outcome = Outcome(candidate.name, len(trials), point, found, domain, most, REFUTED)
             return replace(outcome, of=spoken_of(candidate), trials=tuple(trials))
-    return Outcome(candidate.name, len(ordered), None, None, EVERY_GRID_TRIED, largest, of=spoken_of(candidate))
+    held = Outcome(candidate.name, len(ordered), None, None, EVERY_GRID_TRIED, largest, of=spoken_of(candidate))
+    return replace(held, wasted=wasted(candidate.tiles, ordered, candidate.sizes)) if candidate.tiles else held
 
 
 def spoken_of(candidate: Candidate) -> str:

@@ -52,13 +52,14 @@ def extents_of(spelled: Sequence[str], parameters: Iterable[str], assigned: Iter
     """What three coordinates or more count up to, where nobody says so; empty where nothing tells.
 
     ``pid_k`` counts up to ``num_pid_k`` where there is such a name; otherwise the counts are the parameters after the
-    id, in the order of the coordinates, as people write them.
+    id, in the order of the coordinates, as people write them; a count per something else is none.
     """
     parameters, names = list(parameters), {*parameters, *assigned}
     by_name = tuple(f"num_{name}" for name in spelled)
     if all(name in names for name in by_name):
         return by_name
-    return tuple(parameters[1 : 1 + len(spelled)]) if len(parameters) > len(spelled) else ()
+    found = tuple(parameters[1 : 1 + len(spelled)])
+    return found if len(found) == len(spelled) and not any("_per_" in name for name in found) else ()
 
 
 def count_of(name: str, known: Collection[str]) -> str:

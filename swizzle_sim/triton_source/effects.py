@@ -20,7 +20,7 @@ _LOSSY = (ast.FloorDiv, ast.Mod, ast.RShift, ast.BitAnd, ast.BitOr)
 # remainder of one divisor are all of it.
 _ALL = frozenset({("all", "")})
 _LOSSY_CALLS = ("min", "max", "minimum", "maximum", "where", "abs", "clamp", "cdiv")
-_STORES = ("store", "call", "scatter", "async_copy_local_to_global")
+_STORES = ("store", "call", "scatter", "async_copy_local_to_global", "store_tensor_descriptor")
 Flow = dict[str, frozenset[tuple[str, str]]]  # by source
 
 
@@ -150,7 +150,7 @@ class Effects:
         for call in (one for one in ast.walk(stmt) if isinstance(one, ast.Call)):
             name = call.func.attr if isinstance(call.func, ast.Attribute) else self._called(call)
             if name in _STORES or name.startswith("atomic_"):
-                parts: list[ast.expr] = call.args if self.source.in_c else call.args[:1]
+                parts: list[ast.expr] = call.args if self.source.in_c else call.args[: 1 + ("descriptor" in name)]
                 parts = [*parts, *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
             elif isinstance(call.func, ast.Name) and self._stores_inside(call.func.id):
                 parts = call.args

@@ -102,7 +102,23 @@ def _over_tiles(stmt: ast.stmt, before: list[ast.stmt]) -> TileLoop | None:
             return _flat(stmt, before)
     if len(steps) != 1 or isinstance(steps[0], ast.Constant) or not _from_id(start, before):
         return None
+    if isinstance(stmt, ast.For):
+        body = [assign(ast.unparse(one.target), ast.Name(name, ast.Load()), one)
+                if isinstance(one, ast.AugAssign) and _goes_along(one, start, step, stmt, before) else one
+                for one in stmt.body]  # fmt: skip
+        stmt = ast.copy_location(ast.For(stmt.target, stmt.iter, body, []), stmt)
     return TileLoop(name, start, stop, steps[0], stmt, before)
+
+
+def _goes_along(one: ast.AugAssign, start: ast.expr, step: ast.expr, loop: ast.For, before: list[ast.stmt]) -> bool:
+    """Whether a name that begins at ``start - step`` and grows by the step is the index again."""
+    name, by = ast.unparse(one.target), ast.unparse(step)
+    k = max((k for k, stmt in enumerate(before) if name in stored(stmt)), default=len(before))
+    texts = [ast.unparse(stmt) for stmt in (*before[k : k + 1], one)]
+    return texts == [f"{name} = {ast.unparse(start)} - {by}", f"{name} += {by}"] and not (
+        any(stored(stmt) & (loaded(start) | loaded(step)) for stmt in before[k:])
+        or sum(name in stored(stmt) for stmt in loop.body) > 1
+    )
 
 
 def _flat(stmt: ast.stmt, before: list[ast.stmt]) -> TileLoop | None:

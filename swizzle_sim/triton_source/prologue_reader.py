@@ -18,6 +18,7 @@ from typing import NoReturn
 from swizzle_sim.language.ir import COORDINATES, GRID_NAMES
 from swizzle_sim.language.rules import FUNCTIONS, RANGES
 from swizzle_sim.triton_source.answers import (
+    CANONICAL,
     as_one_number,
     count_of,
     extents_of,
@@ -92,6 +93,10 @@ class PrologueReader:
             names = self._returned_names() or every
             # what is the same in all workgroups, such as a count returned beside the id, is no coordinate
             own = [k for k, name in enumerate(every) if self._differs(*slice_of(before, {name}))] or range(len(every))
+            if {names[k] for k in own} in map(
+                set, CANONICAL
+            ):  # ``return pid_n, pid_m``: each counts what its name says
+                own = sorted(own, key=names.__getitem__)
             answers, spelled = [every[k] for k in own], [names[k] for k in own]
         else:
             before, answers = self._of_kernel(wanted)
@@ -188,12 +193,12 @@ class PrologueReader:
         return found
 
     def _fixed_grid(self, answers: Sequence[str], needed: Sequence[int]) -> tuple[int, ...]:
-        """Tiles of the launch where the file's constants decide both counts, or the one that there is for both."""
+        """Tiles of the launch where the file's constants decide both counts, or the one count that there is."""
         fixed = constant_counts([*self._constants(self.function.body), *self.function.body])
         counts = [fixed[name] for one in answers if (name := count_of(one, fixed))]
         if len(answers) != 2 or len(counts) == 1 or (not counts and len(needed) != 1):
             return ()
-        return tuple(counts or [*needed] * 2)
+        return tuple(counts or needed)
 
     def _returned_names(self) -> list[str]:
         """Names in the function's last ``return``, where it returns plain names."""
@@ -302,17 +307,18 @@ class PrologueReader:
         self._refuse_twice(answers)
         before = self._with_stores(before, after, answers, loop)
         found = slice_of(before, set(answers))[0]
-        if not wanted and len(answers) == 1 and all(map(self._hands_on, found)):
+        if not wanted and len(answers) == 1 and self._hands_on(found):
             self.refuse(
                 found[0],
                 f"{answers[0]} is the program id as it came: say which names hold the tile, if others do (answer=)",
             )
         return before, answers
 
-    def _hands_on(self, stmt: ast.stmt) -> bool:
-        """Whether a statement gives an id, or a name that holds one, another name."""
-        value = stmt.value if isinstance(stmt, ast.Assign) else None
-        return value is not None and (isinstance(value, ast.Name) or self.source.is_id(value))
+    def _hands_on(self, body: list[ast.stmt]) -> bool:
+        """Whether statements give an id another name, and that is all."""
+        values = [stmt.value if isinstance(stmt, ast.Assign) else stmt for stmt in body]
+        plain = [isinstance(one, ast.Name) or self.source.is_id(one) for one in values]
+        return all(plain) and not all(isinstance(one, ast.Name) for one in values)
 
     def _past_memory(
         self, before: list[ast.stmt], after: list[ast.stmt], answers: list[str]

@@ -40,7 +40,8 @@ class Prologue:
     assumed : tuple of str
         What is supposed of the launch or the kernel, and not read.
     fixed_grid : tuple of int
-        Tiles of the one launch for which constants of the file make the kernel; empty where they do not tell.
+        Tiles of the one launch for which constants of the file make the kernel, one number where they count one side
+        alone; empty where they do not tell.
     counted : MappedText or None
         The text in the grid's own counts of tiles, where it reads its sizes for nothing else: what a proof speaks of.
     """

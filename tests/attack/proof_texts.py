@@ -26,10 +26,12 @@ import joblib
 from swizzle_sim.language import FAMILIES, Swizzle, family
 from swizzle_sim.language.grid import Grid, bind, result_digits
 from swizzle_sim.language.lattice import named, unconditional
+from swizzle_sim.language.parse import parse_condition
 from swizzle_sim.language.verdict import PROVED, TESTED, Verdict
 from swizzle_sim.language.vm import permutation_of
+from swizzle_sim.proof import prove
 from swizzle_sim.testing.grids_to_try import condition, kind_of
-from swizzle_sim.testing.settle import proof, settle_verdict
+from swizzle_sim.testing.settle import settle_verdict
 from tests import naive_int32
 from xcd_model.errors import LanguageError
 
@@ -226,8 +228,8 @@ def _verdict(swizzle: Swizzle, kind: str, counts: Counter, proofs_only: bool) ->
         verdict = settle_verdict(verdict, swizzle, TARGETS[kind], 8)
         claimed = named(verdict.domain) and "power" not in verdict.domain
         return verdict if claimed or unconditional(verdict.domain) else None
-    covers = proof(swizzle.form, kind, where=stated, steps=STEPS)
-    return replace(verdict, status=PROVED) if covers else None
+    found = prove(swizzle.form, kind, None, parse_condition(stated) if stated else None, steps=STEPS)
+    return replace(verdict, status=PROVED) if found.holds else None
 
 
 def main() -> None:

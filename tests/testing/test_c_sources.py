@@ -261,6 +261,17 @@ def test_headers_and_a_launch_with_two_axes_that_goes_by_one_number(written, tmp
     assert results(path)["gemm"].status == "failed"
 
 
+def test_a_launch_that_one_constant_suggests_refutes_nothing(written):
+    text = (
+        "#define N 4096\n__global__ void k(float* c) {{\n    const int num_tiles = N / 64;\n"
+        "    int pid = blockIdx.x % 8 * ({rows} * num_tiles / 8) + blockIdx.x / 8;\n    int pid_m = pid / num_tiles;\n"
+        "    int pid_n = pid % num_tiles;\n    c[pid_m * N + pid_n] = 1;\n}}\n"
+    )
+    square, other = (results(written(text.format(rows=rows)))["k"] for rows in (64, 32))
+    assert (square.status, square.guessed) == ("passed", "grids=64x64")
+    assert (other.status, other.rule) == ("skipped", "SW204"), other.message
+
+
 CONDITIONAL = """
 template <typename Traits>
 __global__ __launch_bounds__(Traits::BLOCK) void gemm(args kargs) {

@@ -138,7 +138,7 @@ def gemm(c, M, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
     rows, cols = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)
     pid = chunked(tl.program_id(0), rows * cols)
     pid_m, pid_n = pid // cols, pid % cols
-    tl.store(c + pid_m * N + pid_n, 1)
+    tl.store(c + pid_m * BLOCK_M * N + pid_n * BLOCK_N, 1)
 """
 
 

@@ -113,6 +113,14 @@ def test_three_coordinates_of_one_id(written):
     wrong = results(written(THREE.format(guard="HEADS >= NUM_XCDS")))["spread"]
     assert wrong.status == "failed"
     assert "HEADS=" in wrong.message
+    unlike = results(written(THREE.format(guard="HEADS % 8 == 0").replace("BATCH", "heads_per_batch")))["spread"]
+    assert (unlike.status, unlike.rule) == ("skipped", "SW203")
+
+
+def test_coordinates_that_are_returned_the_other_way_round_count_what_their_names_say(written):
+    text = "@triton.jit\ndef swap(tile_id, num_pid_n, num_pid_m):\n    a = tile_id % 2 + tile_id // 2 * 2\n"
+    text += "    pid_n = a // num_pid_m\n    pid_m = a % num_pid_m\n    return pid_n, pid_m\n"
+    assert results(written(text))["swap"].status == "passed"
 
 
 def test_four_coordinates_need_their_extents(written):
@@ -162,6 +170,20 @@ def test_a_persistent_loop_is_read_as_the_map_of_its_index(written, loop):
     assert results(written(text.format(rows="GROUP_SIZE_M")))["gemm"].status == "failed"
 
 
+@pytest.mark.parametrize(
+    ("begun", "grows", "status"),
+    [
+        ("start - NUM_SMS", "NUM_SMS", "passed"), ("start", "NUM_SMS", "skipped"),
+        ("start - NUM_SMS\n    start = start // 2", "NUM_SMS", "skipped"),
+        ("start - NUM_SMS", "2 * NUM_SMS", "skipped"),
+    ],
+)  # fmt: skip
+def test_a_second_index_that_goes_along_is_the_first(written, begun, grows, status):
+    loop = f"again = {begun}\n    {LOOPS['for']}\n        again += {grows}"
+    text = LOOP.format(loop=loop, rows="rows").replace("group = tile", "group = again")
+    assert results(written(text.replace("tile %", "again %")))["gemm"].status == status
+
+
 @pytest.mark.parametrize("loop", LOOPS, ids=str)
 @pytest.mark.parametrize(
     ("start", "status"), [("NUM_SMS - 1 - {}", "passed"), ("{} // 2", "failed"), ("{} + 1", "failed")]
@@ -197,6 +219,7 @@ PADDED = 'tiles=ROWS,COLS launch="cdiv(ROWS * COLS, NUM_XCDS) * NUM_XCDS" ROWS=1
 def test_a_padded_launch_whose_surplus_returns(written):
     held = results(written(GUARDED.format(line=PADDED, per="tl.cdiv(ROWS * COLS, NUM_XCDS)")))["k"]
     assert held.status == "passed", held.message
+    assert held.message.endswith("; up to 31 of 32 workgroups have no tile")
     short = results(written(GUARDED.format(line=PADDED, per="ROWS * COLS // NUM_XCDS")))["k"]
     assert short.status == "failed"
     assert "tile" in short.message

@@ -175,6 +175,8 @@ def test_what_a_baseline_has_is_suppressed():
         ("skipped", "loop", "f.py:3:1: the loop goes on by 2", "SW206"),
         ("skipped", "node", "returns.py:3:1: the tile depends on 'a', which is not read\n    return a", "SW210"),
         ("skipped", "node", "f.py:3:1: g returns from inside this statement", "SW208"),
+        ("skipped", "node", "f.py:3:1: 'N' is assigned on some paths only: assign it before", "SW201"),
+        ("skipped", "node", "f.py:3:1: more than 50 calls of this file's functions in one prologue", "SW209"),
         ("skipped", "call", "f.py:3:1: this call does not fit", "SW299"),
         ("error", "file", "f.py: cannot be read", "SW301"), ("error", "node", "", "SW399"),
     ],

@@ -220,3 +220,14 @@ def test_a_quotient_and_a_remainder_of_one_divisor_are_the_tile(tmp_path, at, is
         f"const int row = {at};\nc[row * num_pid_n + pid_n] += 1;\n}}\n", encoding="utf-8")  # fmt: skip
     (found,) = check_file(path, function="gemm")
     assert ("as distinct as the tile" not in found.message) == is_whole, found.message
+
+
+def test_a_store_through_a_descriptor_is_a_store(tmp_path):
+    text = (
+        "import triton\nimport triton.language as tl\n\n@triton.jit\ndef k(c_desc, c, FLAG: tl.constexpr):\n"
+        "    pid = tl.num_programs(0) - 1 - tl.program_id(0)\n    if FLAG:\n"
+        "        tl.store_tensor_descriptor(c_desc, [pid, 0], value=1)\n    else:\n        tl.store(c + pid, 1)\n"
+    )
+    (tmp_path / "k.py").write_text(text)
+    (found,) = check_file(tmp_path / "k.py", function="k")
+    assert found.verdict == "proved", found.message

@@ -24,10 +24,12 @@ from swizzle_sim.base.atomic_write import write_whole
 from swizzle_sim.base.disk_cache import DiskCache, cache_home
 from swizzle_sim.base.interruption import go_on_with, how
 from swizzle_sim.base.progress import LOG_EVERY_S, Progress
+from swizzle_sim.capture.trace_file import read_trace
 from swizzle_sim.cli.app import app
 from swizzle_sim.workload.kernels import registered
 from xcd_model import errors
-from xcd_model.errors import RunError
+from xcd_model.errors import CaptureError, RunError
+from xcd_model.files import read_bytes, read_text
 
 
 def test_a_file_is_new_or_as_it_was(tmp_path):
@@ -55,6 +57,13 @@ def test_a_link_and_a_pipe_are_written_to_and_stay(tmp_path):
     write_whole(pipe, b"read")
     reader.join()
     assert found == [b"read"] and pipe.is_fifo()
+
+
+@pytest.mark.parametrize("read", [read_bytes, read_text, read_trace], ids=lambda one: one.__name__)
+def test_a_pipe_that_nobody_writes_to_is_not_waited_for(tmp_path, read):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises((OSError, CaptureError), match=r"nobody writes|no trace file"):
+        read(tmp_path / "pipe")
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux")

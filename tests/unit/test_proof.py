@@ -136,6 +136,10 @@ def test_samples_only_ever_deny():
         ("if num_pid_y % 8 == 0: y = y % 8 * (num_pid_y // 8) + y // 8", ""),
         (OLDER, ""),
         (STANDARD, ""),
+        (
+            "q = pid // num_pid_m\nb = q % 2\npid_m = b * (num_pid_m - 1) - (2 * b - 1) * (pid % num_pid_m)\npid_n = q",
+            "",
+        ),
         ("total = num_pids\npid = total - 1 - pid\npid_m = pid // num_pid_n\npid_n = pid % num_pid_n", ""),
     ],
 )
@@ -146,6 +150,7 @@ def test_texts_are_proved_where_they_hold(text, where):
 @pytest.mark.parametrize(
     ("text", "where"),
     [
+        ("q = pid // num_pid_m\nb = q % 2\npid_m = b * num_pid_m - (2 * b - 1) * (pid % num_pid_m)\npid_n = q", ""),
         (NAIVE, ""),
         (NAIVE, "num_pids >= num_xcds"),
         ("pid = pid ^ 1", ""),

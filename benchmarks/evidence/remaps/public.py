@@ -2,8 +2,9 @@
 
 python -m swizzle_benchmarks.evidence.remaps.public FOLDER [BEFORE]
 
-FOLDER holds ``NAME.json`` as ``check PATH --json --allow-skips`` wrote it of each folder below, / in NAME as +; BEFORE
-has those of an older tree. Nothing of anybody's code is here: the snapshots are fetched by whoever runs it.
+FOLDER holds ``NAME.json`` as ``check PATH --json --allow-skips`` wrote it of each folder below, / in NAME as +, or
+``NAME.some.json`` of the files that held a finding before; BEFORE has those of an older tree. Nothing of anybody's code
+is here: the snapshots are fetched by whoever runs it.
 """
 
 from __future__ import annotations
@@ -88,9 +89,11 @@ _HEAD = """\
 
 What `swizzle-sim check PATH --allow-skips` finds in each folder as it is, with no comment added: functions that look
 like a remap, and what becomes of them. *Skipped* stand with their line and construct. A row of dashes was not run with
-this tree. *Before* is the tree without finding by flow. Seconds are of the wall, on a machine with other work.
+this tree; one with a star was run on those files alone that held a finding of an earlier tree. *Before* is the tree
+without finding by flow. Seconds are of the wall, on a machine with other work.
 
 """
+_SOME = "{}.some.json"
 _COLUMNS = ("proved", "tested", "refuted", "skipped", "error")
 
 
@@ -108,7 +111,8 @@ def page(after: Path, before: Path | None) -> str:
     every: list[Mapping[str, Any]] = []
     for title, folders in (("Packages", PACKAGES), ("Sources that hold a remap", SOURCES)):
         found = {one: _results(after, one) for one in folders}
-        rows = [_row(one, results, _results(before, one)) for one, results in found.items()]
+        stars = {one: one._replace(path=f"{one.path or 'all'} *") for one in folders if _is_of_some(after, one)}
+        rows = [_row(stars.get(one, one), results, _results(before, one)) for one, results in found.items()]
         results = [one for part in found.values() if part is not None for one in part]
         every += results
         both = [one for one in folders if found[one] is not None and _results(before, one) is not None]
@@ -132,10 +136,15 @@ def page(after: Path, before: Path | None) -> str:
 
 def _results(folder: Path | None, one: Folder) -> list[Mapping[str, Any]] | None:
     """Results of one folder; None where it was not run."""
-    path = folder / f"{one.name}.json" if folder is not None else None
-    if path is None or not path.is_file() or not path.stat().st_size:
-        return None
-    return list(json.loads(path.read_text(encoding="utf-8"))["results"])
+    for name in (f"{one.name}.json", _SOME.format(one.name)):
+        path = folder / name if folder is not None else None
+        if path is not None and path.is_file() and path.stat().st_size:
+            return list(json.loads(path.read_text(encoding="utf-8"))["results"])
+    return None
+
+
+def _is_of_some(folder: Path, one: Folder) -> bool:
+    return not (folder / f"{one.name}.json").is_file() and (folder / _SOME.format(one.name)).is_file()
 
 
 def _row(one: Folder, results: Iterable[Mapping[str, Any]] | None, before: list[Mapping[str, Any]] | None) -> str:
