@@ -244,8 +244,12 @@ class LlmOptions:
     max_dollars: MaxDollars = None
     max_minutes: Annotated[
         float | None,
-        _llm(
-            "--max-minutes", metavar="MIN", min=0, help="Stop after that time; families and a strategy of your own too."
+        option(
+            "--max-minutes",
+            metavar="MIN",
+            min=0,
+            help="Stop after that time; families and a strategy of your own too.",
+            panel=REPLAY_PANEL,
         ),
     ] = None
     temperature: Temperature = None

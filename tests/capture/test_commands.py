@@ -53,8 +53,8 @@ def test_a_file_is_a_kernel_and_its_trace_is_too(run, monkeypatch, tmp_path):
     assert documents[0] == documents[1]
     assert (by_file[0], by_file[2]) == (by_trace[0], by_trace[2]) and by_file[0] == 0
     assert following[0] and len(following[0]) == len(following[1])
-    assert all("/mine.py M=200 N=100 K=64 " in one for one in following[0])
-    assert all("/m.trace.npz --gpu " in one for one in following[1])
+    assert all("mine.py M=200 N=100 K=64 " in one for one in following[0])
+    assert all("m.trace.npz" in one for one in following[1])
 
     def nobody(*args, **options):
         raise AssertionError("captured again")

@@ -266,7 +266,7 @@ def test_a_run_is_ranked_by_its_own_objective(tmp_path, scorer):
     assert "Compiled for gfx942 with Triton 3.9.0" in text and "with waves_per_eu=2" in text
     assert re.search(r"registers</td><td[^>]*>118</td><td[^>]*>128</td><td[^>]*>120</td>", text)
     assert "16 of 16, 1 of 2" in text and "scalar registers" not in text  # none here
-    assert "Ranked by predicted time. Orders within 5 % of each other are ties" in text
+    assert "Ranked by predicted time. Orders within 0.5 % of each other are ties" in text
     assert (history.folder / "best.txt").read_text() == fast
     assert text.index("<code>fast</code>") < text.index("<code>near</code>")
     assert "predicted time [µs]" in text
