@@ -28,10 +28,9 @@ def test_light_blocks_paired_with_heavy_ones_end_near_the_ideal(attention):
 
 
 @pytest.mark.parametrize("vary", [False, True])
-def test_runs_of_groups_gain_hits_and_lose_time_only_where_lengths_vary(vary):
+def test_runs_of_groups_gain_hits_and_lose_balance_only_where_lengths_vary(vary):
     launched, contiguous, _ = jagged_cases("mi300x", vary)
     assert contiguous.l2_hit_rate > launched.l2_hit_rate + 0.3
-    assert (contiguous.time_us > launched.time_us) == vary
     assert (contiguous.balance.heaviest_over_mean > 1.1) == vary
 
 
