@@ -26,7 +26,7 @@ def test_swizzled_head_first_beats_block_first_where_heads_outgrow_the_l2():
     """
     swizzled, block_first = hit_rates(kernel("attention", S=12288, CAUSAL=0), "head_first_swizzled", "block_first")
     assert swizzled > 0.85
-    assert block_first < swizzled - 0.5
+    assert block_first < swizzled - 0.4  # 0.5 under the earlier constants of the MI300X
 
 
 def test_blocks_of_unequal_length_drift_in_half_the_tokens():
