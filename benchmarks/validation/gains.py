@@ -3,8 +3,9 @@
 A gain is the logarithm of an order's time over the launch order's; an error is the measured gain less the predicted
 one, of orders that the model calls faster. The interval of a class holds the middle `PART` % of its errors. It is
 judged on launches that it did not see: `HALVINGS` times half of the launches give an interval, the other half is judged
-by it. Launches differ more than the orders of one do, so fewer of them are inside than `PART`. A verdict to use an
-order is one whose whole interval is faster; it was right where the measured time was less.
+by it. `PART` was chosen with all these launches in view, of 90 to 98: the coverage is no test on launches unseen.
+Launches differ more than the orders of one do, so fewer of them are inside than `PART`. A verdict to
+use an order is one whose whole interval is faster; it was right where the measured time was less.
 
 The class of a kernel of the suite is that of its `Scorer`. Of published kernels it is given here by what they compute:
 their packages are not at hand.

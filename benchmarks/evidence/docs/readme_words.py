@@ -19,7 +19,6 @@ from xcd_model.replay.traffic import READ_MISSES
 from ...validation.rows import DATA
 
 BEST = "longest_first(size=16)"  # what `make run` advises
-GAINS = "longest_first(size=8)"  # the tool's choice of a bundle of an H200
 
 
 def run_words() -> str:
@@ -40,17 +39,24 @@ def run_words() -> str:
 
 
 def gain_words() -> str:
-    """A sentence: the gain that was predicted for causal attention on an H200 before it was measured."""
-    tables = []
-    for name, column in (("h200_bundles_predicted.csv", "time_us"), ("h200_bundles.csv", "time_cold_us")):
-        with (DATA / name).open(encoding="utf-8", newline="") as lines:
-            rows = [line for line in csv.DictReader(lines) if line["kernel"] == "attention"]
-        tables.append({line["order"]: float(line[column]) for line in rows})
-    predicted, measured = (100 * (of[GAINS] / of["as launched"] - 1) for of in tables)
-    return (
-        f"Causal attention of 64 heads and 4096 keys on an H200, `{GAINS}` in place of the launch order: time predicted"
-        f"\n**{predicted:+.1f} %**, measured **{measured:+.1f} %**; predicted and committed before it was measured."
-    )
+    """A table: of each bundle of an H200 the gain of the order that the tool chose, as predicted and as measured."""
+    predicted, measured = (_rows(name) for name in ("h200_bundles_predicted.csv", "h200_bundles.csv"))
+    rows = []
+    for at, line in predicted.items():
+        if line["choice"]:
+            was = (*at[:2], "as launched")
+            said = float(line["time_us"]) / float(predicted[was]["time_us"])
+            took = float(measured[at]["time_cold_us"]) / float(measured[was]["time_cold_us"])
+            rows.append(f"| {' '.join(at[:2])} | `{at[2]}` | {100 * said - 100:+.1f} % | {100 * took - 100:+.1f} % |")
+    head = "Three kernels on an H200, the order that the tool chose against the launch order; predicted and committed\n"
+    names = "| kernel | order | time, predicted | time, measured |\n| --- | --- | --- | --- |\n"
+    return f"{head}before it was measured:\n\n{names}" + "\n".join(rows)
+
+
+def _rows(name: str) -> dict[tuple[str, str, str], dict[str, str]]:
+    """Lines of a table by kernel, sizes and order."""
+    with (DATA / name).open(encoding="utf-8", newline="") as lines:
+        return {(one["kernel"], one["problem"], one["order"]): one for one in csv.DictReader(lines)}
 
 
 MEASURED = {  # order: L2 read misses, in 128-byte requests

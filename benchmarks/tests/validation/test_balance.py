@@ -34,6 +34,12 @@ def test_runs_of_groups_gain_hits_and_lose_balance_only_where_lengths_vary(vary)
     assert (contiguous.balance.heaviest_over_mean > 1.1) == vary
 
 
+@pytest.mark.xfail(strict=True, reason="published slower; misses cost power on the MI300X")
+def test_runs_of_groups_lose_time_where_lengths_vary():
+    launched, contiguous, _ = jagged_cases("mi300x", True)
+    assert contiguous.time_us > launched.time_us
+
+
 def test_the_page_holds_what_the_script_prints(capsys):
     main()
     rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
