@@ -6,7 +6,7 @@ the prompt of a model.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,8 +16,6 @@ from xcd_model import Gpu, Trace, xcd_of
 from xcd_model.compiled.numba_setup import uncounted
 from xcd_model.errors import SizeError
 
-_TOUCHES_AT_ONCE = 1 << 22
-_CELLS_AT_ONCE = 1 << 25
 LISTED = 8  # sharers named one by one
 NEAR = 4  # tiles away that still count as a neighbour
 
@@ -35,55 +33,42 @@ class Shared:
     share: np.ndarray = field(repr=False)
 
 
-def lines_of(trace: Trace, instructions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Lines that instructions touch, one instruction after the other.
-
-    Parameters
-    ----------
-    instructions : (n,) int array
-
-    Returns
-    -------
-    line, count : (n_touches,), (n,) int64 arrays
-        The lines, and how many of them each instruction touches.
-    """
-    template = trace.template[instructions]
-    count = trace.entries_per_template[template]
-    entry = np.repeat(trace.rel_start[template] - np.cumsum(count) + count, count) + np.arange(count.sum())
-    return np.repeat(trace.base[instructions], count) + trace.rel[entry], count
-
-
 @uncounted()
-def _count_shared(start, base, template, rel_start, rel, mine, toucher):
-    """Lines of a tensor that more than one workgroup touches, and all that one does.
+def _touch(start, base, template, rel_start, rel, mine, marked, latest, several, count):
+    """Go through the lines of one tensor that are marked, workgroup by workgroup; ``count`` those that each touches.
 
     base : (n_instructions,) int64, first line, from the tensor's first one;  mine : (n_templates,) bool, the tensor's
-    toucher : (n_lines,) int32, zeros: 1 + the workgroup that touches a line, -1 where there are more
+    latest : (n_lines,) int32, -1: last workgroup that touched a line;  several : (n_lines,) bool, False: more did
     """
-    shared = touched = np.int64(0)
     for workgroup in range(start.size - 1):
         for i in range(start[workgroup], start[workgroup + 1]):
             if not mine[template[i]]:
                 continue
             for entry in range(rel_start[template[i]], rel_start[template[i] + 1]):
                 line = base[i] + rel[entry]
-                if toucher[line] == 0:
-                    toucher[line] = workgroup + 1
-                    touched += 1
-                elif toucher[line] > 0 and toucher[line] != workgroup + 1:
-                    toucher[line] = -1
-                    shared += 1
-    return shared, touched
+                if marked[line] and latest[line] != workgroup:
+                    several[line] |= latest[line] >= 0
+                    latest[line] = workgroup
+                    count[workgroup] += 1
+
+
+def _touched(trace: Trace, tensor: int, start: np.ndarray, marked: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Whether any workgroup, and whether several, touch each line of a tensor; and how many lines each touches."""
+    latest, several = np.full(marked.size, -1, np.int32), np.zeros(marked.size, bool)
+    count = np.zeros(start.size - 1, np.int64)
+    base = trace.base - trace.tensors[tensor].base_line
+    arrays = (base, trace.template, trace.rel_start, trace.rel, trace.tensor == tensor)
+    _touch(start, *arrays, marked, latest, several, count)
+    return latest >= 0, several, count
 
 
 def shared_lines(trace: Trace) -> tuple[int, int]:
     """Lines that more than one workgroup touches, and all lines that are touched."""
-    shared = touched = 0
-    for number, tensor in enumerate(trace.tensors):
-        arrays = (trace.start, trace.base - tensor.base_line, trace.template, trace.rel_start, trace.rel)
-        found = _count_shared(*arrays, trace.tensor == number, np.zeros(tensor.n_lines, np.int32))
-        shared, touched = shared + found[0], touched + found[1]
-    return shared, touched
+    of_tensors = [
+        _touched(trace, number, trace.start, np.ones(tensor.n_lines, bool))
+        for number, tensor in enumerate(trace.tensors)
+    ]
+    return sum(int(several.sum()) for _, several, _ in of_tensors), sum(int(one.sum()) for one, *_ in of_tensors)
 
 
 def sharing(trace: Trace, workgroup: int) -> tuple[Shared, ...]:
@@ -92,44 +77,17 @@ def sharing(trace: Trace, workgroup: int) -> tuple[Shared, ...]:
         raise SizeError(f"workgroup = {workgroup}: the kernel has workgroups 0 to {trace.n_workgroups - 1}")
     own = np.arange(trace.start[workgroup], trace.start[workgroup + 1])
     owner = trace.tensor[trace.template]
-    return tuple(_share_of(trace, tensor, own[owner[own] == tensor], owner) for tensor in np.unique(owner[own]))
+    return tuple(_share_of(trace, tensor, workgroup, own[owner[own] == tensor]) for tensor in np.unique(owner[own]))
 
 
-def _share_of(trace: Trace, tensor: int, own: np.ndarray, owner: np.ndarray) -> Shared:
-    lines = np.unique(lines_of(trace, own)[0])
-    rank = np.full(int(lines[-1] - lines[0]) + 1, -1, np.int32)
-    rank[lines - lines[0]] = np.arange(lines.size)
-    lowest = np.minimum.reduceat(trace.rel, trace.rel_start[:-1])[trace.template] + trace.base
-    highest = np.maximum.reduceat(trace.rel, trace.rel_start[:-1])[trace.template] + trace.base
-    near = np.flatnonzero((owner == tensor) & (lowest <= lines[-1]) & (highest >= lines[0]))
-    workgroup = np.searchsorted(trace.start, near, side="right") - 1
-    share = np.zeros(trace.n_workgroups, np.float32)
-    step = max(1, _CELLS_AT_ONCE // lines.size)
-    for first in range(0, trace.n_workgroups, step):
-        begin, end = np.searchsorted(workgroup, [first, first + step])
-        if begin == end:
-            continue
-        seen = np.zeros((min(step, trace.n_workgroups - first), lines.size), bool)
-        for part, who in zip(
-            _parts(trace, near[begin:end]), _parts(trace, near[begin:end], workgroup[begin:end]), strict=True
-        ):
-            line, count = lines_of(trace, part)
-            inside = (line >= lines[0]) & (line <= lines[-1])
-            found = rank[line[inside] - lines[0]]
-            seen[np.repeat(who - first, count)[inside][found >= 0], found[found >= 0]] = True
-        share[first : first + len(seen)] = np.count_nonzero(seen, axis=1) / lines.size
-    writes = trace.is_write[trace.template[own]]
+def _share_of(trace: Trace, tensor: int, workgroup: int, own: np.ndarray) -> Shared:
     about = trace.tensors[tensor]
-    return Shared(about.name, about.size_bytes, bool((~writes).any()), bool(writes.any()), lines.size, share)
-
-
-def _parts(trace: Trace, instructions: np.ndarray, values: np.ndarray | None = None) -> Iterator[np.ndarray]:
-    """Cut instructions, or values of theirs, where their touches grow too many to hold at once."""
-    if not instructions.size:
-        return
-    touches = np.cumsum(trace.entries_per_template[trace.template[instructions]])
-    cuts = np.flatnonzero(np.diff(touches // _TOUCHES_AT_ONCE)) + 1
-    yield from np.split(instructions if values is None else values, cuts)
+    alone = trace.start[workgroup : workgroup + 2]
+    lines, *_ = _touched(trace, tensor, alone, np.ones(about.n_lines, bool))
+    *_, count = _touched(trace, tensor, trace.start, lines)
+    share = (count / lines.sum()).astype(np.float32)
+    writes = trace.is_write[trace.template[own]]
+    return Shared(about.name, about.size_bytes, bool((~writes).any()), bool(writes.any()), int(lines.sum()), share)
 
 
 def middle_of(grid: Grid) -> int:

@@ -2,12 +2,8 @@
 
 from itertools import islice
 
-import numpy as np
-
-from swizzle_benchmarks.suite.fused_elementwise import fused_elementwise
 from swizzle_benchmarks.suite.softmax import softmax
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.pricing.sharing import lines_of, shared_lines
 from swizzle_sim.search.candidates import distinct_shortlist, family_specs, shortlist
 from swizzle_sim.search.strategies import families as search
 
@@ -49,12 +45,3 @@ def test_nothing_is_searched_where_workgroups_share_no_lines(mi300x, small, tmp_
     by_time = search.optimize(rows, mi300x, tmp_path / "time", replay="lockstep", objective="time", max_minutes=0.0)
     assert by_time.ranking.main.name == "time"
     assert not search.is_settled(Scorer(small, mi300x, replay="lockstep"))
-
-
-def test_shared_lines_are_those_of_several_workgroups(small):
-    for kernel in (small, softmax(M=20, N=130), fused_elementwise(n_elements=5000)):
-        trace, owners = kernel.build_trace(128), {}
-        for workgroup in range(trace.n_workgroups):
-            for line in lines_of(trace, np.arange(trace.start[workgroup], trace.start[workgroup + 1]))[0]:
-                owners.setdefault(int(line), set()).add(workgroup)
-        assert shared_lines(trace) == (sum(len(one) > 1 for one in owners.values()), len(owners))

@@ -15,7 +15,6 @@ from swizzle_sim.capture.process import shared_worker
 from swizzle_sim.capture.workload import workload
 from swizzle_sim.language import Swizzle, family
 from swizzle_sim.language.grid import Grid
-from swizzle_sim.pricing.sharing import lines_of
 from swizzle_sim.rewrite import rewrite_kernel
 from tests.capture.same_trace import assert_equal_traces, needs_triton
 from tests.capture.uncompiled import uncompiled  # noqa: F401  (a fixture)
@@ -301,7 +300,9 @@ def test_a_rewritten_file_takes_the_place_of_the_original(folder):
 
 
 def lines_at(trace, workgroup):
-    return lines_of(trace, np.arange(trace.start[workgroup], trace.start[workgroup + 1]))[0]
+    mine = range(trace.start[workgroup], trace.start[workgroup + 1])
+    ends = [trace.rel_start[trace.template[i] + k] for i in mine for k in (0, 1)]
+    return np.concatenate([trace.base[i] + trace.rel[a:b] for i, a, b in zip(mine, ends[::2], ends[1::2], strict=True)])
 
 
 def test_what_cannot_be_loaded_is_one_line_with_its_place_and_a_remedy(folder):
