@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
-
 from swizzle_sim.workload.work import Work
 from xcd_model import Gpu
 
@@ -12,23 +9,14 @@ from xcd_model import Gpu
 TIMED_ONLY = ("limits.reads_in_flight_per_cu", "l2_partitions.under_way", "hbm_rows.")
 
 
-class Described(Work, Protocol):
-    """A kernel or workload whose description may hold fitted constants."""
-
-    @property
-    def fitted(self) -> Mapping[str, tuple[str, ...]]:
-        """Rows that its own constants were fitted to, by name."""
-        ...
-
-
-def fitted_constants(gpu: Gpu, kernel: Described, replay: str, occupancy: int) -> dict[str, tuple[str, ...]]:
+def fitted_constants(gpu: Gpu, kernel: Work, replay: str, occupancy: int) -> dict[str, tuple[str, ...]]:
     """Fitted constants that a prediction depends on, each with the rows that it was fitted to."""
     facts = {key: fact.fitted_to for key, fact in gpu.facts.items() if fact.status == "fitted"}
     own = {} if kernel.resources.burst_loads else kernel.fitted  # its code says what they stand for
     return {key: rows for key, rows in facts.items() if _is_read(key, kernel, replay, occupancy)} | dict(own)
 
 
-def _is_read(key: str, kernel: Described, replay: str, occupancy: int) -> bool:
+def _is_read(key: str, kernel: Work, replay: str, occupancy: int) -> bool:
     if key == "limits.matrix_beside_vector":  # `xcd_model.compute_fs`
         return kernel.vector_ops > 0 and occupancy > 1 and not kernel.resources.burst_loads
     if key == "l1i.prefetch_lines":

@@ -19,7 +19,8 @@ from typing import Any
 
 from swizzle_sim.language.grid import Grid
 from swizzle_sim.workload.launch import Launch
-from xcd_model import Claims, Clusters, Gpu, Resources, Trace, Waits
+from swizzle_sim.workload.work import Work
+from xcd_model import Gpu, Waits
 from xcd_model.errors import CaptureError, SizeError, SwizzleSimError, UnknownName
 from xcd_model.integers import is_whole
 
@@ -29,7 +30,7 @@ MAX_SIZE = 2**31 - 1  # sizes reach the kernel as signed 32-bit integers
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Kernel:
+class Kernel(Work):
     """One workload at one problem size.
 
     Parameters
@@ -89,29 +90,17 @@ class Kernel:
 
     name: str
     summary: str
-    problem: Mapping[str, int]
-    dtype: str
     grid: Grid
-    flops: float
-    issued_flops: float
-    resources: Resources
-    build_trace: Callable[[int], Trace] = field(repr=False)
     reference: Callable[[Mapping[str, Any]], Mapping[str, Any]] = field(repr=False)
     make_inputs: Callable[[int], Mapping[str, Any]] = field(repr=False)
     triton_source: str = field(repr=False)
     sharing: str = field(repr=False)
     sources: tuple[str, ...] = field(repr=False)
     at_grids: Callable[[], Iterable[tuple[Grid, Mapping[str, int]]]] = field(repr=False)
-    vector_ops: float = 0.0
-    programs: int | None = None
-    claims: Claims | None = None
-    clusters: Clusters | None = None
     waits: Callable[[Mapping[str, int]], Waits] | None = field(repr=False, default=None)
     make_launch: Callable[[], Launch] | None = field(repr=False, default=None)
-    launches: int = 1
     file: str = ""
     digest: str = ""
-    fitted: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self):
         object.__setattr__(self, "build_trace", lru_cache(maxsize=2)(self.build_trace))
