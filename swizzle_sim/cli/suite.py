@@ -14,7 +14,6 @@ from swizzle_sim.cli.output import line, print_json, table
 from swizzle_sim.search.jobs import FILE
 
 if TYPE_CHECKING:
-    from swizzle_sim.search.suite.run import Suite
     from swizzle_sim.workload.kernels import Kernel
     from xcd_model import Gpu
 
@@ -47,7 +46,7 @@ class Scoring:
 def score_kernels(names: Sequence[str], device: Gpu, how: Scoring, json: bool) -> None:
     """Score kernels and print the table."""
     from swizzle_sim.cli.optimize import next_folder
-    from swizzle_sim.search.suite import score_suite
+    from swizzle_sim.search.suite.run import score_suite
     from swizzle_sim.workload.kernels import kernel
 
     given = one_folder(how.out, how.resume)
@@ -56,12 +55,12 @@ def score_kernels(names: Sequence[str], device: Gpu, how: Scoring, json: bool) -
     go_on_with(folder, FILE)
     with Progress("kernels", "candidates") as progress:
         options: dict[str, Any] = {"replay": how.replay, "effort": how.effort, "resume": how.resume is not None}
-        found = score_suite(chosen, device, folder, on_kernel=_counted(progress, len(chosen)), **options)
+        rows = score_suite(chosen, device, folder, on_kernel=_counted(progress, len(chosen)), **options)
     if json:
-        about = {"gpu": found.gpu, "replay": found.replay, "kind": "simulated", "run": str(found.folder)}
-        print_json({**about, "effort": how.effort, "kernels": [result.as_dict() for result in found.results]})
+        about = {"gpu": device.name, "replay": how.replay, "kind": "simulated", "run": str(folder)}
+        print_json({**about, "effort": how.effort, "kernels": rows})
     else:
-        _print(found)
+        _print(rows, device.name, how.replay, folder)
 
 
 def _compiled(names: Sequence[str], device: Gpu) -> list[Kernel]:
@@ -90,15 +89,15 @@ def _counted(progress: Progress, kernels: int) -> Callable[[str, int, int, float
     return on_kernel
 
 
-def _print(found: Suite) -> None:
+def _print(results: Sequence[dict[str, Any]], gpu: str, replay: str, folder: Path) -> None:
     from swizzle_sim.language.lattice import unconditional
     from swizzle_sim.search.suite.run import COLUMNS, cells, notes
 
     order = (0, 1, 9, 10, 11, 2, 3, 4, 5, 6, 7, 8)  # words first: a table's text columns stand on the left
     heads = [COLUMNS[i].replace(" [", "\n[") for i in order]
-    rows = [[cells(result)[i] for i in order] for result in found.results]
-    if all(unconditional(result.best_domain) for result in found.results):
+    rows = [[cells(result)[i] for i in order] for result in results]
+    if all(unconditional(result["best_domain"]) for result in results):
         heads, rows = [*heads[:2], *heads[3:]], [[*row[:2], *row[3:]] for row in rows]
-    table(f"Kernels on {found.gpu}", heads, rows, left=len(heads) - 7)
-    for said in (*notes(found), f"written: {found.folder}/ ({FILE}; --resume prints it again)"):
+    table(f"Kernels on {gpu}", heads, rows, left=len(heads) - 7)
+    for said in (*notes(results, gpu, replay), f"written: {folder}/ ({FILE}; --resume prints it again)"):
         line(said)

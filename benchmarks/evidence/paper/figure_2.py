@@ -8,7 +8,7 @@ from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 from swizzle_sim.language import Swizzle
-from swizzle_sim.search.suite import PAPER
+from swizzle_sim.search.suite.run import PAPER
 from swizzle_sim.workload.kernels import kernel
 from xcd_model import gpu
 

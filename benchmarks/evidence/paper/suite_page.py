@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from swizzle_sim.search.suite import PAPER, Suite, facts_of, score_suite, suite_markdown
+from swizzle_sim.language.lattice import unconditional
+from swizzle_sim.search.suite.facts import facts_of
+from swizzle_sim.search.suite.run import COLUMNS, PAPER, cells, notes, score_suite
 from swizzle_sim.workload.kernels import Kernel, kernel, kernel_names
 from xcd_model import Gpu, gpu
 
@@ -33,9 +36,27 @@ MEASURED = {
 }
 
 
-def page(paper: Suite, beyond: Suite, device: Gpu, clustered: Suite) -> str:
+Rows = Sequence[Mapping[str, Any]]
+
+
+def suite_markdown(rows: Rows, device: str, replay: str = "timed") -> str:
+    """Markdown table of the rows of kernels, with its notes."""
+    texts = [cells(row) for row in rows]
+    for text in texts:
+        text[1] = text[1] if text[1].startswith("none") else f"`{text[1]}`"
+        text[9] = text[9] if unconditional(text[9]) else f"`{text[9]}`"
+    lines = [_markdown_row(COLUMNS), _markdown_row(["---", "---", *["---:"] * 7, "---", "---", "---:"])]
+    lines += [_markdown_row(text) for text in texts]
+    return "\n".join([*lines, "", *(f"- {note}" for note in notes(rows, device, replay))]) + "\n"
+
+
+def _markdown_row(row: Sequence[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
+
+
+def page(paper: Rows, beyond: Rows, device: Gpu, clustered: Rows) -> str:
     """Markdown of the suite."""
-    kernels = [kernel(found.kernel) for found in (*paper.results, *beyond.results)]
+    kernels = [kernel(found["kernel"]) for found in (*paper, *beyond)]
     return "\n".join(
         [
             "# The suite",
@@ -53,20 +74,20 @@ def page(paper: Suite, beyond: Suite, device: Gpu, clustered: Suite) -> str:
             "",
             "`swizzle-sim kernels --scored KERNEL ...`",
             "",
-            suite_markdown(paper),
+            suite_markdown(paper, GPU),
             _measured(paper),
             "",
             "## Beyond the paper",
             "",
-            suite_markdown(beyond),
+            suite_markdown(beyond, GPU),
             *clusters(clustered),
         ]
     )
 
 
-def clusters(found: Suite) -> list[str]:
+def clusters(found: Rows) -> list[str]:
     """Section of the kernels that are launched in clusters of workgroups."""
-    kernels = [kernel(result.kernel) for result in found.results]
+    kernels = [kernel(result["kernel"]) for result in found]
     return [
         "## In clusters",
         "",
@@ -74,7 +95,7 @@ def clusters(found: Suite) -> list[str]:
         "",
         _kernels(kernels, gpu(CLUSTERED_GPU)),
         "",
-        suite_markdown(found),
+        suite_markdown(found, CLUSTERED_GPU),
     ]
 
 
@@ -92,17 +113,17 @@ def _kernels(kernels: Sequence[Kernel], device: Gpu) -> str:
     return "\n".join(lines)
 
 
-def _measured(paper: Suite) -> str:
+def _measured(paper: Rows) -> str:
     lines = [
         "As launched, beside what rocprofv3 counted on an MI300X (public experiment logs behind arXiv 2508.20258):",
         "",
-        f"| kernel | simulated, {paper.replay} [%] | measured [%] | range of runs [%] |",
+        "| kernel | simulated, timed [%] | measured [%] | range of runs [%] |",
         "| --- | ---: | ---: | ---: |",
     ]
-    for found in paper.results:
-        rate, low, high = MEASURED[found.kernel]
+    for found in paper:
+        rate, low, high = MEASURED[found["kernel"]]
         spread = f"{low} to {high}" if low < high else "same"
-        lines.append(f"| `{found.kernel}` | {100 * found.baseline.l2_hit_rate:.1f} | {rate} | {spread} |")
+        lines.append(f"| `{found['kernel']}` | {100 * found['baseline']['l2_hit_rate']:.1f} | {rate} | {spread} |")
     note = "`fdtd_2d` was counted of a kernel with other masks, which stores two fields item by item (decision 0003)."
     return "\n".join([*lines, "", note])
 

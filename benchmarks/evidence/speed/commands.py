@@ -26,7 +26,7 @@ from xcd_model import gpu
 device = gpu("mi300x")
 print(*(one for one in kernel_names() if kernel(one).runs_on(device)))
 """
-PAPER = "from swizzle_sim.search.suite import PAPER; print(*PAPER)"
+PAPER = "from swizzle_sim.search.suite.run import PAPER; print(*PAPER)"
 SHORT = (["gpus"], ["runs"], ["check", "group_m(size=8)", "--grid", "64x64"])
 
 

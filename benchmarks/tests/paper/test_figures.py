@@ -25,7 +25,7 @@ from swizzle_sim.language.verdict import EVERY_GRID_TRIED
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.history import Attempt, History
 from swizzle_sim.search.loop import about_run
-from swizzle_sim.search.suite import PAPER
+from swizzle_sim.search.suite.run import PAPER
 from swizzle_sim.workload.kernels import kernel
 from xcd_model import gpu
 from xcd_model.errors import RunError

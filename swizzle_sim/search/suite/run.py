@@ -1,21 +1,16 @@
-"""`score_suite`: launch order, best family and bound of many kernels, stored one by one so that a run can go on.
-
-Their table has the same rows for the terminal, CSV and Markdown.
-"""
+"""`score_suite`: launch order, best family and bound of many kernels, stored one by one so that a run can go on."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from swizzle_sim.base.release import version
-from swizzle_sim.language.lattice import unconditional
-from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.candidates import distinct_shortlist, family_specs
 from swizzle_sim.search.history import Attempt
@@ -42,50 +37,6 @@ COLUMNS = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Result:
-    """What was found for one kernel."""
-
-    kernel: str
-    problem: Mapping[str, int]
-    grid: str
-    launches: int  # how often a run of the kernel launches it; `Score.launch` says which one was counted
-    baseline: Score  # of the launch order
-    # best family, its text, and where it is a bijection; the identity where no family beats the launch order
-    best_name: str
-    best_source: str
-    best_domain: str
-    best: Score
-    tried: int  # distinct permutations replayed, the launch order included
-    known: int  # combinations of families and parameters that there are for the kernel
-    seconds: float  # [s]: that the kernel took
-
-    @property
-    def at_bound(self) -> bool:
-        """Nothing can be better."""
-        return self.best.l2_hit_rate >= self.best.bound_l2_hit_rate  # in hits
-
-    def as_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
-        return {**asdict(self), "baseline": self.baseline.as_dict(), "best": self.best.as_dict()}
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Result:
-        """Inverse of `as_dict`."""
-        scores = {name: Score.from_dict(values[name]) for name in ("baseline", "best")}
-        return cls(**{**values, **scores})
-
-
-@dataclass(frozen=True, eq=False)
-class Suite:
-    """A finished run over kernels."""
-
-    folder: Path
-    gpu: str
-    replay: str
-    results: tuple[Result, ...]
-
-
 def score_suite(
     kernels: Sequence[Kernel],
     gpu: Gpu,
@@ -96,8 +47,8 @@ def score_suite(
     threads: int | None = None,
     resume: bool = False,
     on_kernel: OnKernel | None = None,
-) -> Suite:
-    """Score kernels one after the other: launch order, and families as far as the effort goes.
+) -> list[dict[str, Any]]:
+    """Rows of kernels, scored one after the other: launch order, and families as far as the effort goes.
 
     ``effort`` multiplies `LOOKUPS`, so what is tried does not depend on the machine; with ``resume`` kernels that an
     earlier call scored alike into the folder are not repeated. ``on_kernel(name, done, total, best_l2_hit_rate)`` is
@@ -108,7 +59,7 @@ def score_suite(
             workgroups_per_cu(kernel.resources, gpu)
         except ReplayError as error:
             raise ReplayError(f"{kernel.name}: {error}; leave it out") from None
-    results = []
+    rows = []
     with PointStore(Path(folder), resume=resume) as store:
         for kernel in kernels:
             point: dict[str, Any] = {
@@ -119,10 +70,10 @@ def score_suite(
             point |= {"gpu": gpu.as_dict(), "replay": replay, "effort": effort, "version": version()}
             row = store.find(point)
             if row is None:
-                found = score_kernel(kernel, gpu, replay=replay, effort=effort, threads=threads, on_kernel=on_kernel)
-                store.add(point, row := found.as_dict())
-            results.append(Result.from_dict(row))
-    return Suite(Path(folder), gpu.name, replay, tuple(results))
+                row = score_kernel(kernel, gpu, replay=replay, effort=effort, threads=threads, on_kernel=on_kernel)
+                store.add(point, row)
+            rows.append(row)
+    return rows
 
 
 def score_kernel(
@@ -133,8 +84,12 @@ def score_kernel(
     effort: float = 1.0,
     threads: int | None = None,
     on_kernel: OnKernel | None = None,
-) -> Result:
-    """Score one kernel, until a candidate reaches the bound where that decides; see `score_suite`."""
+) -> dict[str, Any]:
+    """Row of one kernel, scored until a candidate reaches the bound where that decides; see `score_suite`.
+
+    The best is the launch order where no family beats it. ``tried`` are distinct permutations, the launch order among
+    them, of those that are ``known``.
+    """
     began = time.perf_counter()
     judge = Judge(Scorer(kernel, gpu, replay=replay))
     scorer, ranking, attempts = judge.scorer, judge.ranking, InMemory()
@@ -154,20 +109,20 @@ def score_kernel(
         on_attempt=told,
     )  # fmt: skip
     best = ranking.order(attempts)[0]
-    return Result(
-        kernel=kernel.name,
-        problem=dict(kernel.problem),
-        grid=str(kernel.grid),
-        launches=kernel.launches,
-        baseline=scorer.baseline,
-        best_name=best.name,
-        best_source=best.source,
-        best_domain=best.verdict["domain"],
-        best=best.score or scorer.baseline,
-        tried=len(attempts),
-        known=sum(1 for _ in family_specs(kernel, gpu)),
-        seconds=round(time.perf_counter() - began, 1),
-    )
+    return {
+        "kernel": kernel.name,
+        "problem": dict(kernel.problem),
+        "grid": str(kernel.grid),
+        "launches": kernel.launches,
+        "baseline": scorer.baseline.as_dict(),
+        "best_name": best.name,
+        "best_source": best.source,
+        "best_domain": best.verdict["domain"],
+        "best": (best.score or scorer.baseline).as_dict(),
+        "tried": len(attempts),
+        "known": sum(1 for _ in family_specs(kernel, gpu)),
+        "seconds": round(time.perf_counter() - began, 1),
+    }
 
 
 def most_candidates(scorer: Scorer, effort: float) -> int:
@@ -181,59 +136,39 @@ def _cannot_be_beaten(ranking: Ranking, attempt: Attempt) -> bool:
     return ranking.main.name == "l2_hit_rate" and score is not None and score.l2_hit_rate >= score.bound_l2_hit_rate
 
 
-def cells(found: Result) -> list[str]:
-    """Row of `COLUMNS`."""
-    base, best = found.baseline, found.best
+def cells(row: Mapping[str, Any]) -> list[str]:
+    """Cells of a row, below `COLUMNS`."""
+    base, best = row["baseline"], row["best"]
+    rate, bound = best["l2_hit_rate"], best["bound_l2_hit_rate"]
+    launch = f"{best['launch']} of {row['launches']}, {'steady' if best['steady'] else 'not steady'}"
     return [
-        found.kernel,
-        "none: launch order" if found.best_name == "identity" else found.best_name,
-        f"{100 * base.l2_hit_rate:.2f}",
-        f"{100 * best.l2_hit_rate:.2f}",
-        f"{100 * best.bound_l2_hit_rate:.2f}",
-        f"{100 * (best.l2_hit_rate - base.l2_hit_rate):+.2f}",
-        f"{base.time_us:.1f}",
-        f"{best.time_us:.1f}",
-        f"{best.speedup:.3f}",
-        found.best_domain,
-        launch_text(found),
-        f"{found.tried} of {found.known + 1}" if not found.at_bound else f"{found.tried}: at the bound",
+        row["kernel"],
+        "none: launch order" if row["best_name"] == "identity" else row["best_name"],
+        f"{100 * base['l2_hit_rate']:.2f}",
+        f"{100 * rate:.2f}",
+        f"{100 * bound:.2f}",
+        f"{100 * (rate - base['l2_hit_rate']):+.2f}",
+        f"{base['time_us']:.1f}",
+        f"{best['time_us']:.1f}",
+        f"{best['speedup']:.3f}",
+        row["best_domain"],
+        launch if row["launches"] > 1 else "1",
+        f"{row['tried']} of {row['known'] + 1}" if rate < bound else f"{row['tried']}: at the bound",
     ]
 
 
-def launch_text(found: Result) -> str:
-    """Which launch was counted, and whether more would count the same."""
-    if found.launches == 1:
-        return "1"
-    return f"{found.best.launch} of {found.launches}, {'steady' if found.best.steady else 'not steady'}"
-
-
-def notes(suite: Suite) -> list[str]:
+def notes(rows: Sequence[Mapping[str, Any]], gpu: str, replay: str) -> list[str]:
     """What the columns mean."""
-    main = default_objectives(suite.gpu, suite.replay)[0]
+    main = default_objectives(gpu, replay)[0]
     lines = [
-        f"Simulated, {suite.replay} replay on {suite.gpu}; hit rates in requests, as TCC_HIT and TCC_MISS count.",
-        f"Best by {main.spoken}. {times_note(suite.gpu, suite.replay)}",
+        f"Simulated, {replay} replay on {gpu}; hit rates in requests, as TCC_HIT and TCC_MISS count.",
+        f"Best by {main.spoken}. {times_note(gpu, replay)}",
         "tried: distinct permutations replayed, of all combinations of families and parameters (many give the same "
         "permutation); a kernel is finished once a candidate reaches the bound, which no balanced bijection exceeds.",
     ]
-    if any(found.launches > 1 for found in suite.results):
+    if any(row["launches"] > 1 for row in rows):
         lines.append(
             "launch: a kernel that is launched repeatedly is replayed with warm caches until a launch counts as "
             "the one before it (steady); that launch is in the table."
         )
     return lines
-
-
-def suite_markdown(suite: Suite) -> str:
-    """Markdown table with its notes."""
-    rows = [cells(found) for found in suite.results]
-    for row in rows:
-        row[1] = row[1] if row[1].startswith("none") else f"`{row[1]}`"
-        row[9] = row[9] if unconditional(row[9]) else f"`{row[9]}`"
-    lines = [_markdown_row(COLUMNS), _markdown_row(["---", "---", *["---:"] * 7, "---", "---", "---:"])]
-    lines += [_markdown_row(row) for row in rows]
-    return "\n".join([*lines, "", *(f"- {note}" for note in notes(suite))]) + "\n"
-
-
-def _markdown_row(row: Sequence[str]) -> str:
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
