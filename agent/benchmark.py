@@ -19,19 +19,19 @@ from typing import Any
 import numpy as np
 
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.search.history import FILE, Attempt, History
+from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.judge import Judge
 from swizzle_sim.search.loop import Run
-from swizzle_sim.search.ranking import HIT_RATE, Ranking, ranking_of
+from swizzle_sim.search.ranking import HIT_RATE, Ranking
 from swizzle_sim.search.strategies.families import is_settled
 from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Gpu
 from xcd_model.errors import ModelError, SwizzleSimError
 
 from .baselines import FAMILIES, SEARCH
-from .loop import is_models, propose
+from .loop import is_models
 from .settings import Inputs, Settings
-from .study import collected, is_finished, slug, with_own_answers, written
+from .study import StudyRun, collected, slug, written
 from .transcript import STEP, Transcript
 
 GPUS = ("mi300x", "mi355x", "h200")
@@ -68,18 +68,14 @@ def run_benchmark(task: Benchmark, say: Callable[[str], None] = lambda line: Non
         JSON-ready: the protocol, a row for each run, and ``table``, mean and interval of each of `FIGURES`.
     """
     runs = [
-        (kernel, gpu, seed, task.folder / f"{slug(name)}-{gpu.name}-sizes{task.seed}-run{seed}")
+        StudyRun(kernel, gpu, str(seed), folder, replace(task.settings, seed=seed), task.inputs, task.replay)
         for name, kernel, gpu in _tasks(task, say)
         for seed in range(task.seeds)
+        for folder in [task.folder / f"{slug(name)}-{gpu.name}-sizes{task.seed}-run{seed}"]
     ]
-    rows = collected(runs, lambda run: _row(_run(task, *run), *run[:3]), lambda run: run[3], say)
-    about: dict[str, Any] = {
-        "which": "benchmark",
-        "kind": "simulated",
-        "models": list(task.settings.models),
-        "seed": task.seed,
-    }
-    about |= {"gpus": [gpu.name for gpu in task.gpus], "seeds": task.seeds}
+    rows = collected(runs, _row, say)
+    about: dict[str, Any] = {"which": "benchmark", "kind": "simulated", "models": list(task.settings.models)}
+    about |= {"seed": task.seed, "gpus": [gpu.name for gpu in task.gpus], "seeds": task.seeds}
     return written({**about, "rows": rows, "table": table(rows)}, task.folder)
 
 
@@ -115,21 +111,13 @@ def _drawn(load: Callable[[Mapping[str, int], Gpu], Kernel], gpu: Gpu, draw: ran
     return usual
 
 
-def _run(task: Benchmark, kernel: Kernel, gpu: Gpu, seed: int, folder: Path) -> Run:
-    if is_finished(folder):
-        with History(folder) as history:
-            return Run(folder, tuple(history), ranking_of(history.about))
-    how: dict[str, Any] = {"inputs": task.inputs, "replay": task.replay, "resume": (folder / FILE).is_file()}
-    return propose(kernel, gpu, folder, with_own_answers(replace(task.settings, seed=seed), folder.name), **how)
-
-
-def _row(run: Run, kernel: Kernel, gpu: Gpu, seed: int) -> dict[str, Any]:
+def _row(one: StudyRun, run: Run) -> dict[str, Any]:
     """Regrets of one run, in points of hit rate, or per cent of predicted time where times rank."""
     with Transcript(run.folder) as transcript:
         steps = transcript.notes(STEP)
-    gains = {one.number: 100 * _gain(run.ranking, one, run.baseline) for one in run.attempts}
+    gains = {a.number: 100 * _gain(run.ranking, a, run.baseline) for a in run.attempts}
     of = {who: [g for a in run.attempts if a.proposer == who for g in [gains[a.number]]] for who in (FAMILIES, SEARCH)}
-    mine = [one for one in run.attempts if is_models(one)]
+    mine = [a for a in run.attempts if is_models(a)]
     best = max(gains.values())
     tokens, so_far, curve = 0, 0.0, []
     for step in steps:
@@ -140,14 +128,14 @@ def _row(run: Run, kernel: Kernel, gpu: Gpu, seed: int) -> dict[str, Any]:
     first = best - max(0.0, gains[mine[0].number] if mine else 0.0)
     figures = (first, *after.values(), best - so_far, so_far - max([0.0, *of[SEARCH]]))
     return {
-        "kernel": kernel.name,
-        "problem": dict(kernel.problem),
-        "gpu": gpu.name,
-        "seed": seed,
+        "kernel": one.kernel.name,
+        "problem": dict(one.kernel.problem),
+        "gpu": one.gpu.name,
+        "seed": one.settings.seed,
         "objective": run.ranking.main.name,
         "tokens": tokens,
         "answers": len(mine),
-        "refused": sum(not one.verdict.get("bijective") for one in mine),
+        "refused": sum(not a.verdict.get("bijective") for a in mine),
         "figures": dict(zip(FIGURES, figures, strict=True)),
         "run": run.folder.name,
     }

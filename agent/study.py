@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from swizzle_sim.search.history import FILE, Attempt, History
-from swizzle_sim.search.ranking import Ranking
+from swizzle_sim.search.history import FILE, History
+from swizzle_sim.search.loop import Run
+from swizzle_sim.search.ranking import Ranking, ranking_of
 from swizzle_sim.workload.kernels import Kernel, kernel
 from xcd_model import Gpu
 from xcd_model.errors import ModelError
@@ -30,7 +31,6 @@ from .settings import Inputs, Settings
 
 STUDIES = ("contexts", "models")
 RECORDED = "recorded"  # folder of recordings in that of a study
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,27 +72,42 @@ class StudyRun:
     """One run of a study."""
 
     kernel: Kernel
-    label: str  # context or model
+    gpu: Gpu
+    label: str  # context, model or number
     folder: Path
     settings: Settings
+    inputs: Inputs
+    replay: str
+    objective: str | None = None
+
+    def made(self) -> Run:
+        """The run, made or finished first where necessary; where answers come from a folder, it has one below."""
+        if not is_finished(self.folder):
+            options = {"inputs": self.inputs, "replay": self.replay, "objective": self.objective}
+            settings = with_own_answers(self.settings, self.folder.name)
+            return propose(
+                self.kernel, self.gpu, self.folder, settings, resume=(self.folder / FILE).is_file(), **options
+            )
+        with History(self.folder) as history:
+            return Run(self.folder, tuple(history), ranking_of(history.about))
 
 
 def runs_of(study: Study) -> list[StudyRun]:
-    """Runs of a study."""
-    given = study.settings
+    """Runs of a study; the figures that are drawn of them have families and a search of their own."""
+    given = replace(study.settings, no_compare=True)
     if study.which == "models":
         arms = {model: (f"model-{slug(model)}", replace(given, models=(model,))) for model in given.models}
     elif given.image:
         arms = {"aware, picture": ("aware-image", replace(given, context="aware"))}
     else:
         arms = {context: (context, replace(given, context=context)) for context in CONTEXTS}
-    return [_run_of(study, one, label, *arm) for one in study.kernels for label, arm in arms.items()]
-
-
-def _run_of(study: Study, one: Kernel, label: str, end: str, settings: Settings) -> StudyRun:
-    """One run, in a folder of its name."""
-    name = f"{stem_of(one)}-{end}"
-    return StudyRun(one, label, study.folder / name, with_own_answers(settings, name))
+    found = []
+    for one in study.kernels:
+        for label, (end, settings) in arms.items():
+            folder = study.folder / f"{stem_of(one)}-{end}"
+            inputs = study.inputs if settings.context == "overload" else replace(study.inputs, docs=None)
+            found.append(StudyRun(one, study.gpu, label, folder, settings, inputs, study.replay, "l2_hit_rate"))
+    return found
 
 
 def with_own_answers(settings: Settings, run: str) -> Settings:
@@ -132,22 +147,21 @@ def run_study(study: Study, say: Callable[[str], None] = lambda line: None) -> d
     ModelError
         With code ``waiting`` if answers come from a folder and are not there yet.
     """
-    rows = collected(runs_of(study), lambda run: _row(run, _attempts(study, run)), lambda run: run.folder, say)
-    found = {"which": study.which, "gpu": study.gpu.name, "replay": study.replay, "kind": "simulated", "rows": rows}
-    return written(found, study.folder)
+    about = {"which": study.which, "gpu": study.gpu.name, "replay": study.replay, "kind": "simulated"}
+    return written({**about, "rows": collected(runs_of(study), _row, say)}, study.folder)
 
 
 def collected(
-    runs: Iterable[T], row_of: Callable[[T], Any], folder_of: Callable[[T], Path], say: Callable[[str], None]
+    runs: Iterable[StudyRun], row_of: Callable[[StudyRun, Run], Any], say: Callable[[str], None]
 ) -> list[Any]:
     """Rows of runs; those that wait for answers are named together, as the others may go on meanwhile."""
     rows, waiting = [], []
-    for run in runs:
-        say(f"{folder_of(run).name}: {'recorded' if is_finished(folder_of(run)) else 'running'}")
+    for one in runs:
+        say(f"{one.folder.name}: {'recorded' if is_finished(one.folder) else 'running'}")
         try:
-            rows.append(row_of(run))
-        except Waiting as one:
-            waiting.append(str(one))
+            rows.append(row_of(one, one.made()))
+        except Waiting as question:
+            waiting.append(str(question))
     if waiting:
         raise ModelError("\n".join(waiting), code="waiting")
     return rows
@@ -168,30 +182,20 @@ def is_finished(folder: Path) -> bool:
         return history.state == "finished"
 
 
-def _attempts(study: Study, run: StudyRun) -> list[Attempt]:
-    """Launch order and candidates of the models; the run is made or finished first where necessary."""
-    if not is_finished(run.folder):
-        inputs = study.inputs if run.settings.context == "overload" else replace(study.inputs, docs=None)
-        options = {"inputs": inputs, "replay": study.replay, "resume": (run.folder / FILE).is_file()}
-        settings = replace(run.settings, no_compare=True)  # the figures have families and a search of their own
-        propose(run.kernel, study.gpu, run.folder, settings, **options, objective="l2_hit_rate")  # its figures
-    write_recording(run.folder, study.folder / RECORDED)
-    with History(run.folder) as history:
-        return [a for a in history if a.number == 0 or is_models(a)]
-
-
-def _row(run: StudyRun, attempts: Sequence[Attempt]) -> dict[str, Any]:
+def _row(one: StudyRun, made: Run) -> dict[str, Any]:
+    write_recording(one.folder, one.folder.parent / RECORDED)
+    attempts = [a for a in made.attempts if a.number == 0 or is_models(a)]
     rates = [None if a.score is None else a.score.l2_hit_rate for a in attempts]
     best = Ranking().order(attempts)[0]
     return {
-        "kernel": run.kernel.name,
-        "problem": dict(run.kernel.problem),
-        "label": run.label,
+        "kernel": one.kernel.name,
+        "problem": dict(one.kernel.problem),
+        "label": one.label,
         "baseline_l2_hit_rate": rates[0],
         "best_l2_hit_rate": best.score.l2_hit_rate if best.score else None,
         "speedup": best.score.speedup if best.score else None,
         "bound_l2_hit_rate": best.score.bound_l2_hit_rate if best.score else None,
         "l2_hit_rate_of_each": rates[1:],
         "codes": [a.verdict["code"] for a in attempts[1:]],
-        "run": run.folder.name,
+        "run": one.folder.name,
     }
