@@ -38,7 +38,6 @@ Rewarded = Annotated[
     str | None,
     typer.Option("--reward", metavar="NAME|FILE.py:FUNCTION", help="Reward of your own, of an attempt and its scorer."),
 ]
-Calls = Annotated[int, typer.Option("--calls", min=1, help="Candidates that tuning may have judged.")]
 
 
 @dataclass(frozen=True)
@@ -177,7 +176,7 @@ class TuneOptions:
 
     api_base: ApiBase = None
     details: Details = None
-    calls: Calls = 40
+    calls: Annotated[int, typer.Option("--calls", min=1, help="Candidates that tuning may have judged.")] = 40
     gpu: GpuName = "mi300x"
     replay: Replay = "timed"
     temperature: Temperature = None

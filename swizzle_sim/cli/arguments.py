@@ -91,8 +91,7 @@ _COMPILE = "Compile the kernel, as launched and as rewritten, and score it so."
 Compile = Annotated[
     bool, option("--compile/--no-compile", help=_COMPILE, panel=REPLAY_PANEL, envvar="SWIZZLE_SIM_COMPILE")
 ]
-_VERBOSE = "Print all figures, not one screen."
-Verbose = Annotated[bool, option("--verbose", "-v", help=_VERBOSE)]
+Verbose = Annotated[bool, option("--verbose", "-v", help="Print all figures, not one screen.")]
 _SWIZZLE = "A family such as 'group_m(size=8)', a text, a file, or - for stdin."
 SwizzleText = Annotated[str, option("--swizzle", metavar=SWIZZLE_WORDS, help=_SWIZZLE, offers=known_families)]
 Swizzles = Annotated[
@@ -101,12 +100,10 @@ Swizzles = Annotated[
 ]
 
 OF_ONE = "Of one order"
-_SEEDS = "Seeds to try; prints mean and spread."
-Seeds = Annotated[int, option("--seeds", help=_SEEDS, panel=OF_ONE, min=1, max=10_000)]
+Seeds = Annotated[int, option("--seeds", help="Seeds to try; prints mean and spread.", panel=OF_ONE, min=1, max=10_000)]
 _LENGTHS = "Draws of a kernel's group lengths, its SEED; prints mean and spread of the gain."
 _PLOTS = "Draw hit rate over time and per XCD there (PNG)."
 _PERFETTO = "Write when each workgroup runs, by XCD and CU, for ui.perfetto.dev."
-Perfetto = Annotated[Path | None, option("--perfetto", metavar="FILE", help=_PERFETTO, panel=OF_ONE)]
 _UNCERTAIN = "Range of each number over the plausible constants of the model."
 _DRAWS = "Draws of all constants at once, with --uncertainty."
 Draws = Annotated[int | None, option("--draws", help=_DRAWS, panel=OF_ONE, min=2, max=10_000)]
@@ -148,7 +145,7 @@ class OfOne:
     uncertainty: Annotated[bool, option("--uncertainty", help=_UNCERTAIN, panel=OF_ONE)] = False
     draws: Draws = None
     plots: Annotated[Path | None, option("--plots", metavar="FOLDER", help=_PLOTS, panel=OF_ONE)] = None
-    perfetto: Perfetto = None
+    perfetto: Annotated[Path | None, option("--perfetto", metavar="FILE", help=_PERFETTO, panel=OF_ONE)] = None
 
     def check(self, replay: str, *, one: bool) -> None:
         """Refuse what cannot be told, or not of more than one order on one GPU."""

@@ -21,18 +21,16 @@ from swizzle_sim.cli.output import line, print_json, sizes_text
 from xcd_model.errors import CaptureError, RunError
 
 File = Annotated[str, argument("FILE.py", "File with a Kernel(...) declaration, FILE.py:NAME, or a suite kernel.")]
-Out = Annotated[Path, option("--output", "--out", "-o", help="Trace file to write, such as my.trace.npz.")]
 Full = Annotated[bool, option("--full", help="Interpret every workgroup on real data: slow, follows anything.")]
-LineBytes = Annotated[int, option("--line-bytes", help="Cache line of the trace, in bytes.", hidden=True)]
 Seed = Annotated[int, option("--seed", help="Seed of the inputs and of the workgroups that are checked.")]
 
 
 def capture(
     kernel: File,
-    output: Out,
+    output: Annotated[Path, option("--output", "--out", "-o", help="Trace file to write, such as my.trace.npz.")],
     sizes: Sizes = None,
     full: Full = False,
-    line_bytes: LineBytes = 128,
+    line_bytes: Annotated[int, option("--line-bytes", help="Cache line of the trace, in bytes.", hidden=True)] = 128,
     seed: Seed = 0,
     json: Json = False,
 ) -> None:

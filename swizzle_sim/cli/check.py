@@ -31,24 +31,7 @@ More = Annotated[
     list[str] | None,
     typer.Argument(metavar="FAMILY|TEXT|FILE|NAME=SIZE", help="More of them; sizes, such as M=4096 N=4096."),
 ]
-GridText = Annotated[str | None, typer.Option("--grid", help="Launch grid, such as 4096, 64x64 or 8x16x4.")]
-OfKernel = Annotated[
-    str | None,
-    typer.Option(
-        "--kernel", help="Take grid and size names from this kernel instead.", autocompletion=offer(known_kernels)
-    ),
-]
-OfGpu = Annotated[
-    str | None,
-    typer.Option(
-        "--gpu",
-        help="GPU by name, or a TOML file: its XCDs. mi300x with --grid or --kernel.",
-        autocompletion=offer(known_gpus),
-    ),
-]
-Xcds = Annotated[int | None, typer.Option("--xcds", min=1, max=4096, help="XCDs, in place of the GPU's.")]
 _CLUSTER = "Workgroups, neighbours by their ids, that are dispatched as one cluster and have to stay together."
-Cluster = Annotated[int, option("--cluster", min=1, max=1024, help=_CLUSTER)]
 
 
 def _of_files(*names: str, help: str, **more: Any) -> Any:
@@ -58,28 +41,18 @@ def _of_files(*names: str, help: str, **more: Any) -> Any:
 _WHERE = "Where files must be bijective, such as 'num_pids % 8 == 0'."
 Where = Annotated[str, _of_files("--where", metavar="CONDITION", help=_WHERE)]
 _LAUNCH = "Launch grid of files in their sizes: 'cdiv(M, 64)'."
-LaunchText = Annotated[str, _of_files("--launch", metavar="EXPRESSION", help=_LAUNCH)]
 Answer = Annotated[str, _of_files("--answer", metavar="NAMES", help="Names that hold the tile in a Triton file.")]
 _EXPLAIN = "Of a file's remap that is refuted: conditions and a repair that are proved."
-Explain = Annotated[bool, _of_files("--explain", help=_EXPLAIN)]
 _CALL = "Call marked Python functions, each in a process of its own, in place of reading them: runs their files."
 Call = Annotated[bool, _of_files("--call", help=_CALL)]
-Junit = Annotated[Path | None, _of_files("--junit", metavar="FILE", help="Write JUnit XML there.")]
 Sarif = Annotated[Path | None, _of_files("--sarif", metavar="FILE", help="Write SARIF 2.1.0 there.")]
 _CERTIFICATE = "Write the proofs there: python -m swizzle_sim.proof.checker FILE checks them, with code of its own."
 Certificate = Annotated[Path | None, option("--certificate", metavar="FILE", help=_CERTIFICATE)]
 _ALLOW = "Exit 0 though functions are skipped, or nothing is found."
-AllowSkips = Annotated[bool, _of_files("--allow-skips", help=_ALLOW)]
 _BASELINE = "Findings that are known, and pass; those that are found no more are said."
-Baseline = Annotated[Path | None, _of_files("--baseline", metavar="FILE", help=_BASELINE)]
 _WRITE = "Write all that is found there, for --baseline; exit 0."
-WriteBaseline = Annotated[Path | None, _of_files("--write-baseline", metavar="FILE", help=_WRITE)]
-_STATISTICS = "Count the findings of each code, and list none."
-Statistics = Annotated[bool, _of_files("--statistics", help=_STATISTICS)]
+Statistics = Annotated[bool, _of_files("--statistics", help="Count the findings of each code, and list none.")]
 _EXCLUDE = "Of folders, leave this out, in the words of .gitignore."
-Exclude = Annotated[list[str] | None, _of_files("--exclude", metavar="PATTERN", help=_EXCLUDE)]
-_JOBS = "Processes; 0: one a core if files are many."
-Jobs = Annotated[int, _of_files("--jobs", min=0, max=256, help=_JOBS)]
 
 
 @dataclass(frozen=True)
@@ -88,15 +61,27 @@ class Given:
 
     swizzle: First
     more: More = None
-    grid: GridText = None
-    kernel: OfKernel = None
-    gpu: OfGpu = None
-    xcds: Xcds = None
-    cluster: Cluster = 1
+    grid: Annotated[str | None, typer.Option("--grid", help="Launch grid, such as 4096, 64x64 or 8x16x4.")] = None
+    kernel: Annotated[
+        str | None,
+        typer.Option(
+            "--kernel", help="Take grid and size names from this kernel instead.", autocompletion=offer(known_kernels)
+        ),
+    ] = None
+    gpu: Annotated[
+        str | None,
+        typer.Option(
+            "--gpu",
+            help="GPU by name, or a TOML file: its XCDs. mi300x with --grid or --kernel.",
+            autocompletion=offer(known_gpus),
+        ),
+    ] = None
+    xcds: Annotated[int | None, typer.Option("--xcds", min=1, max=4096, help="XCDs, in place of the GPU's.")] = None
+    cluster: Annotated[int, option("--cluster", min=1, max=1024, help=_CLUSTER)] = 1
     where: Where = ""
-    launch: LaunchText = ""
+    launch: Annotated[str, _of_files("--launch", metavar="EXPRESSION", help=_LAUNCH)] = ""
     answer: Answer = ""
-    explain: Explain = False
+    explain: Annotated[bool, _of_files("--explain", help=_EXPLAIN)] = False
     call: Call = False
 
     @property
@@ -145,11 +130,11 @@ def is_typed(word: str) -> bool:
 class Folders:
     """What of folders to check, how many files at once, and whether all has to be checked."""
 
-    exclude: Exclude = None
-    jobs: Jobs = 0
-    allow_skips: AllowSkips = False
-    baseline: Baseline = None
-    write_baseline: WriteBaseline = None
+    exclude: Annotated[list[str] | None, _of_files("--exclude", metavar="PATTERN", help=_EXCLUDE)] = None
+    jobs: Annotated[int, _of_files("--jobs", min=0, max=256, help="Processes; 0: one a core if files are many.")] = 0
+    allow_skips: Annotated[bool, _of_files("--allow-skips", help=_ALLOW)] = False
+    baseline: Annotated[Path | None, _of_files("--baseline", metavar="FILE", help=_BASELINE)] = None
+    write_baseline: Annotated[Path | None, _of_files("--write-baseline", metavar="FILE", help=_WRITE)] = None
     statistics: Statistics = False
 
     def compared(self, results: list[CheckResult], given: Given) -> list[CheckResult]:
@@ -173,7 +158,7 @@ def check(
     given: Given,
     folders: Folders = Folders(),
     certificate: Certificate = None,
-    junit: Junit = None,
+    junit: Annotated[Path | None, _of_files("--junit", metavar="FILE", help="Write JUnit XML there.")] = None,
     sarif: Sarif = None,
     json: Json = False,
 ) -> None:

@@ -16,22 +16,20 @@ Kernel = Annotated[
     str,
     argument("KERNEL", "Kernel to begin with: of `swizzle-sim kernels`, my_kernel.py, or my.trace.npz.", known_kernels),
 ]
-Text = Annotated[str, option("--swizzle", metavar="FAMILY|TEXT|FILE", help="Swizzle to begin with.")]
 Host = Annotated[str, option("--host", help="Address to serve on; only this machine reaches the default.")]
 Port = Annotated[
     int | None, option("--port", min=0, max=65535, help="Port; 0 for any; by default 8765, or the next free one")
 ]
-Browser = Annotated[bool, option("--browser/--no-browser", help="Open the page in a browser.")]
 
 
 def explore(
     kernel: Kernel = "gemm",
     sizes: Sizes = None,
     gpu: GpuName = "mi300x",
-    swizzle: Text = "",
+    swizzle: Annotated[str, option("--swizzle", metavar="FAMILY|TEXT|FILE", help="Swizzle to begin with.")] = "",
     host: Host = "127.0.0.1",
     port: Port = None,
-    browser: Browser = True,
+    browser: Annotated[bool, option("--browser/--no-browser", help="Open the page in a browser.")] = True,
 ) -> None:
     """Serve a local page: type a swizzle, pick kernel, sizes and GPU, and see verdict, map, score and bound change."""
     import webbrowser

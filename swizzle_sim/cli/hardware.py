@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from swizzle_sim.hardware.measurement import Measurement
     from swizzle_sim.hardware.registered import Registered
 
-Top = Annotated[int, option("--top", min=1, max=100, help="How many of the best candidates.")]
 Check = Annotated[bool, option("--check/--no-check", help="Interpret and compile each rewritten kernel first.")]
 _SWIZZLES = "Of a KERNEL: a candidate; repeatable."
 
@@ -57,7 +56,7 @@ def bundle(
         argument("RUN|KERNEL", "Run folder, or a kernel with --swizzle.", lambda: [*run_folders(), *known_kernels()]),
     ],
     out: Annotated[Path | None, option("--out", "-o", help="Folder to make; by default NAME-bundle.")] = None,
-    top: Top = 3,
+    top: Annotated[int, option("--top", min=1, max=100, help="How many of the best candidates.")] = 3,
     candidates: Candidates = Candidates(),
     seed: Annotated[int, option("--seed", help="Seed of the inputs.")] = 0,
     check: Check = True,

@@ -41,14 +41,13 @@ RUNS = "runs"
 MODELS = ("llm", "direct", "two-stage")  # proposers that ask a model
 ABOUT = ("kernel", "gpu", "problem", "replay", "seed", "kind")  # of the document of a proposer
 
-KernelName = Annotated[
-    str | None, argument("KERNEL", "Kernel, such as gemm; not needed with --replay RUN or --resume RUN.", known_kernels)
-]
-
 
 @grouped
 def optimize(
-    kernel: KernelName = None,
+    kernel: Annotated[
+        str | None,
+        argument("KERNEL", "Kernel, such as gemm; not needed with --replay RUN or --resume RUN.", known_kernels),
+    ] = None,
     sizes: Sizes = None,
     gpu: GpuName = "mi300x",
     proposer: Proposer = "families",

@@ -81,21 +81,6 @@ Prices = Annotated[Path | None, _llm("--prices", metavar="FILE", help="Price tab
 Image = Annotated[bool, _llm("--image", help="Show the model a picture of the best mapping.")]
 Program = Annotated[Path | None, _llm("--program", metavar="FILE", help="Program that tune-prompt saved.")]
 
-Evaluations = Annotated[
-    int | None,
-    _search(
-        "--evaluations",
-        metavar="N",
-        min=1,
-        max=1_000_000,
-        help="Full replays to spend, by default 400; two-stage: for each template, 60; configs: 6 for each; "
-        "a strategy of your own: 400.",
-    ),
-]
-HeldOut = Annotated[
-    list[str] | None,
-    _search("--held-out", metavar="'M=.. N=..'", help="Size to report the best at, never searched; repeatable."),
-]
 Tune = Annotated[
     str | None,
     _search(
@@ -116,9 +101,6 @@ Proposer = Annotated[
         "else direct), or a strategy of your own.",
         offers=("families", "search", "ceiling", "llm", "direct", "two-stage"),
     ),
-]
-Out = Annotated[
-    Path | None, option("--out", "-o", metavar="RUN", help="Run folder to make; by default runs/KERNEL-GPU-NNN.")
 ]
 
 BOTH = ("evaluations",)  # options of the search that two-stage takes as well
@@ -153,7 +135,9 @@ class RunOptions:
     verbose: Verbose = False
     seed: Seed = 0
     jitter: Jitter = 0.0
-    out: Out = None
+    out: Annotated[
+        Path | None, option("--out", "-o", metavar="RUN", help="Run folder to make; by default runs/KERNEL-GPU-NNN.")
+    ] = None
     resume: Annotated[
         Path | None,
         option("--resume", metavar="RUN", help="Run folder of an interrupted run to go on with.", offers=run_folders),
@@ -200,11 +184,24 @@ class SearchOptions:
             offers=("auto", "tpe", "cma-es", "random", "exhaustive"),
         ),
     ] = None
-    evaluations: Evaluations = None
+    evaluations: Annotated[
+        int | None,
+        _search(
+            "--evaluations",
+            metavar="N",
+            min=1,
+            max=1_000_000,
+            help="Full replays to spend, by default 400; two-stage: for each template, 60; configs: 6 for each; "
+            "a strategy of your own: 400.",
+        ),
+    ] = None
     at_sizes: Annotated[
         list[str] | None, _search("--sizes", metavar="'M=.. N=..'", help="Another size to optimize for; repeatable.")
     ] = None
-    held_out: HeldOut = None
+    held_out: Annotated[
+        list[str] | None,
+        _search("--held-out", metavar="'M=.. N=..'", help="Size to report the best at, never searched; repeatable."),
+    ] = None
     tune: Tune = None
 
     def given(self) -> dict[str, Any]:

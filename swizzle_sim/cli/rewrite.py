@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from xcd_model import Gpu
 
 Out = Annotated[Path | None, option("--out", "-o", help="File to write; without it the text goes to stdout.")]
-Diff = Annotated[bool, option("--diff", help="Print a unified diff.")]
-Check = Annotated[bool, option("--check/--no-check", help="Run both in Triton's interpreter, compile both.")]
 At = Annotated[
     str,
     option(
@@ -33,25 +31,23 @@ At = Annotated[
     ),
 ]
 
-Elsewhere = Annotated[
-    str,
-    option(
-        "--elsewhere",
-        help="At other sizes than these: general (the swizzle), launch-order, or any: what costs least here.",
-        offers=("any", "general", "launch-order"),
-    ),
-]
-
 
 @grouped
 def rewrite(
     swizzle: SwizzleText,
     launch: Launch,
     out: Out = None,
-    diff: Diff = False,
-    check: Check = True,
+    diff: Annotated[bool, option("--diff", help="Print a unified diff.")] = False,
+    check: Annotated[bool, option("--check/--no-check", help="Run both in Triton's interpreter, compile both.")] = True,
     at: At = "auto",
-    elsewhere: Elsewhere = "any",
+    elsewhere: Annotated[
+        str,
+        option(
+            "--elsewhere",
+            help="At other sizes than these: general (the swizzle), launch-order, or any: what costs least here.",
+            offers=("any", "general", "launch-order"),
+        ),
+    ] = "any",
     json: Json = False,
 ) -> None:
     """Put a swizzle into a kernel's file; nothing is written unless the result computes the same."""

@@ -37,8 +37,6 @@ Swizzles = Annotated[
     list[str] | None,
     option("--swizzle", metavar="FAMILY|TEXT|FILE", help="To compare; repeatable.", offers=known_families),
 ]
-Over = Annotated[str, option("--over", metavar="NAME[,NAME]", help="Sizes that move together, such as M,N,K.")]
-Values = Annotated[str, option("--values", help="1024,2048 or 1024..8192 step 1024 or powers 1024..8192.")]
 Capacity = Annotated[bool, option("--capacity", help="Print the hit rate by ways and sets of the L2 too.")]
 
 
@@ -76,8 +74,8 @@ class SweepRun:
 
 @grouped
 def sweep(
-    over: Over,
-    values: Values,
+    over: Annotated[str, option("--over", metavar="NAME[,NAME]", help="Sizes that move together, such as M,N,K.")],
+    values: Annotated[str, option("--values", help="1024,2048 or 1024..8192 step 1024 or powers 1024..8192.")],
     launch: Launch,
     what: Compared = Compared(),
     run: SweepRun = SweepRun(),
