@@ -10,18 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swizzle_sim.cli.arguments import GpuName, Json, Seed, grouped
-from swizzle_sim.cli.proposer_options import (
-    ApiBase,
-    Candidates,
-    Details,
-    Docs,
-    Image,
-    Iterations,
-    MaxDollars,
-    Model,
-    Prices,
-    Temperature,
-)
+from swizzle_sim.cli.proposer_options import LlmOptions
 
 if TYPE_CHECKING:
     from swizzle_sim.workload.kernels import Kernel
@@ -41,36 +30,6 @@ Rewarded = Annotated[
 
 
 @dataclass(frozen=True)
-class StudyModels:
-    """Options of the models of a study."""
-
-    model: Model = None
-    api_base: ApiBase = None
-    details: Details = None
-    iterations: Iterations = None
-    candidates: Candidates = None
-    docs: Docs = None
-    image: Image = False
-    temperature: Temperature = None
-    max_dollars: MaxDollars = None
-    prices: Prices = None
-
-    def settings(self, seed: int) -> Settings:
-        """Settings of the runs, whose models have answered."""
-        from .providers import preflight
-        from .settings import Settings
-
-        typed = {
-            key: getattr(self, key)
-            for key in ("api_base", "iterations", "candidates", "image", "temperature", "max_dollars")
-        }
-        given: dict[str, Any] = {key: value for key, value in typed.items() if value is not None}
-        settings = Settings(models=tuple(self.model or ()), seed=seed, **given)
-        preflight(settings.models, self.api_base)
-        return settings
-
-
-@dataclass(frozen=True)
 class StudyRuns:
     """Options of the runs of a study."""
 
@@ -81,17 +40,15 @@ class StudyRuns:
 
 
 @grouped
-def study(which: Which, kernels: Kernels, models: StudyModels, runs: StudyRuns, json: Json = False) -> None:
+def study(which: Which, kernels: Kernels, models: LlmOptions, runs: StudyRuns, json: Json = False) -> None:
     """Compare contexts or models over runs of one order an answer, or score a model by a protocol."""
     from swizzle_sim.cli.output import print_json, say
     from xcd_model import gpu as load_gpu
 
-    from .contexts import read_docs
-    from .settings import Inputs, load_prices
+    from .proposer import read_options
     from .study import Study, run_study
 
-    settings = models.settings(runs.seed)
-    inputs = Inputs(docs=read_docs(models.docs) if models.docs else None, prices=load_prices(models.prices))
+    settings, inputs = read_options(models.given(), runs.seed)
     if which == "benchmark":
         _benchmark(kernels, settings, inputs, runs, json)
         return
@@ -172,36 +129,28 @@ def _print_study(found: dict[str, Any], written: Path) -> None:
 
 @dataclass(frozen=True)
 class TuneOptions:
-    """Options of the models and replays of a tuning."""
+    """Options of a tuning."""
 
-    api_base: ApiBase = None
-    details: Details = None
     calls: Annotated[int, typer.Option("--calls", min=1, help="Candidates that tuning may have judged.")] = 40
     gpu: GpuName = "mi300x"
     replay: Replay = "timed"
-    temperature: Temperature = None
-    prices: Prices = None
     seed: Seed = 0
     out: Folder = Path("tuned")
     reward: Rewarded = None
 
 
 @grouped
-def tune_prompt(model: Model, train: Train, held_out: HeldOut, options: TuneOptions, json: Json = False) -> None:
+def tune_prompt(train: Train, held_out: HeldOut, models: LlmOptions, options: TuneOptions, json: Json = False) -> None:
     """Tune the instructions of the propose question with GEPA; the first --model proposes, the last one reflects."""
     from swizzle_sim.cli.output import console, print_json, say, table
     from xcd_model import gpu as load_gpu
 
     from .extensions import REWARDS, load_own
-    from .providers import preflight
-    from .settings import Settings, load_prices
+    from .proposer import read_options
     from .tune import Tuning
     from .tune import tune_prompt as tune
 
-    settings = Settings(
-        models=tuple(model or ()), api_base=options.api_base, temperature=options.temperature, seed=options.seed
-    )
-    preflight(settings.models, options.api_base)
+    settings, inputs = read_options(models.given(), options.seed)
     device = load_gpu(options.gpu)
     task = Tuning(
         train=[_kernel(text, device.arch) for text in train],
@@ -210,7 +159,7 @@ def tune_prompt(model: Model, train: Train, held_out: HeldOut, options: TuneOpti
         folder=options.out,
         settings=settings,
         calls=options.calls,
-        prices=load_prices(options.prices),
+        prices=inputs.prices,
         replay=options.replay,
         reward=load_own(options.reward, REWARDS) if options.reward else None,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -48,14 +48,7 @@ def _asked(task: Task) -> Proposed:
     if task.kernel is None or task.gpu is None:
         raise ModelError("name a kernel and a GPU")
     given = task.options
-    settings = Settings(seed=task.how.seed, **{**_earlier(task, given), **_own(given)})
-    inputs = Inputs(
-        docs=read_docs(given["docs"]) if "docs" in given else None,
-        program=read_program(given["program"]) if "program" in given else None,
-        prices=load_prices(given.get("prices")),
-    )
-    for check in preflight(settings.models, settings.api_base):
-        task.say(f"{check.model}: {check.message}")
+    settings, inputs = read_options({**_earlier(task, given), **given}, task.how.seed, task.say)
     with Progress("comparing with families and a search", "orders") as progress:
         how = vars(replace(task.how, max_minutes=None))  # the settings' own
         told = {"on_step": lambda step: task.say(step_text(step)), "on_compared": progress}
@@ -72,8 +65,20 @@ def two_stage(task: Task) -> Proposed:
     return _asked(replace(task, options=options))
 
 
-def _own(given: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in given.items() if key not in FILES}
+def read_options(
+    given: Mapping[str, Any], seed: int, say: Callable[[str], None] = lambda line: None
+) -> tuple[Settings, Inputs]:
+    """Settings, and the files' content, of options as typed; the models have answered."""
+    own = {key: value for key, value in given.items() if key not in FILES}
+    settings = Settings(**{"models": (), "seed": seed, **own})
+    inputs = Inputs(
+        docs=read_docs(given["docs"]) if "docs" in given else None,
+        program=read_program(given["program"]) if "program" in given else None,
+        prices=load_prices(given.get("prices")),
+    )
+    for check in preflight(settings.models, settings.api_base):
+        say(f"{check.model}: {check.message}")
+    return settings, inputs
 
 
 def _earlier(task: Task, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -62,23 +62,17 @@ def _read_llm(ctx: typer.Context, file: Path | None) -> Path | None:
     return file
 
 
-Model = Annotated[
-    list[str] | None, _llm("--model", metavar="MODEL", help="DSPy model string, such as openai/gpt-4o; repeatable.")
-]
 ApiBase = Annotated[str | None, _llm("--api-base", metavar="URL", help="Base URL of an OpenAI-compatible server.")]
 Details = Annotated[
     Path | None,
     _llm("--llm", metavar="FILE.toml", help="Details of the models: docs/agent.md.", callback=_read_llm, is_eager=True),
 ]
-Docs = Annotated[Path | None, _llm("--docs", metavar="FILE", help="Document for --context overload.")]
-Iterations = Annotated[int | None, _llm("--iterations", metavar="N", min=1, max=10_000, help="By default 5.")]
 Candidates = Annotated[
     int | None, _llm("--candidates", metavar="N", min=1, max=100, help="Candidates an iteration, by default 1.")
 ]
 MaxDollars = Annotated[float | None, _llm("--max-dollars", metavar="USD", min=0, help="Stop after spending that many.")]
 Temperature = Annotated[float | None, _llm("--temperature", metavar="T", min=0, max=2, help="Sampling temperature.")]
 Prices = Annotated[Path | None, _llm("--prices", metavar="FILE", help="Price table in place of the shipped one.")]
-Image = Annotated[bool, _llm("--image", help="Show the model a picture of the best mapping.")]
 Program = Annotated[Path | None, _llm("--program", metavar="FILE", help="Program that tune-prompt saved.")]
 
 Tune = Annotated[
@@ -220,7 +214,9 @@ class SearchOptions:
 class LlmOptions:
     """Options of the proposers that ask language models."""
 
-    model: Model = None
+    model: Annotated[
+        list[str] | None, _llm("--model", metavar="MODEL", help="DSPy model string, such as openai/gpt-4o; repeatable.")
+    ] = None
     api_base: ApiBase = None
     details: Details = None
     context: Annotated[
@@ -232,8 +228,8 @@ class LlmOptions:
             offers=("aware", "unaware", "overload"),
         ),
     ] = None
-    docs: Docs = None
-    iterations: Iterations = None
+    docs: Annotated[Path | None, _llm("--docs", metavar="FILE", help="Document for --context overload.")] = None
+    iterations: Annotated[int | None, _llm("--iterations", metavar="N", min=1, max=10_000, help="By default 5.")] = None
     candidates: Candidates = None
     max_tokens: Annotated[
         int | None, _llm("--max-tokens", metavar="N", min=1, help="Stop after spending that many.")
@@ -261,7 +257,7 @@ class LlmOptions:
     ] = None
     stream: Annotated[bool, _llm("--stream", help="Read answers as they are written.")] = False
     structured: Annotated[bool, _llm("--structured", help="Constrain answers by a JSON schema.")] = False
-    image: Image = False
+    image: Annotated[bool, _llm("--image", help="Show the model a picture of the best mapping.")] = False
     no_compare: Annotated[
         bool, _llm("--no-compare", help="Leave out the families and the search that stand beside the models' orders.")
     ] = False
