@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import count, islice
 
-from swizzle_sim.search.bench import Bench, scorer_like
+from swizzle_sim.search.bench import Bench
 from swizzle_sim.search.candidates import distinct_shortlist, family_specs
 from swizzle_sim.search.history import Attempt, History
 from swizzle_sim.search.judge import FULL_REPLAY, Judge
@@ -55,7 +55,7 @@ def add_baselines(
     )  # fmt: skip
     searched = {one.source for one in history if one.proposer == SEARCH}
     found = search_on(
-        Bench(scorer_like(scorer)),
+        Bench(scorer),
         evaluations=evaluations,
         seed=scorer.seed,
         objectives=judge.objectives,

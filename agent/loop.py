@@ -11,13 +11,13 @@ import contextlib
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from swizzle_sim.pricing.scores import Score
-from swizzle_sim.search.bench import Bench, MemoScorer, scorer_like
+from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.search.bench import Bench
 from swizzle_sim.search.candidates import Candidate
 from swizzle_sim.search.history import Attempt, History
 from swizzle_sim.search.judge import Judge, as_candidate, left_of
@@ -86,7 +86,7 @@ def propose(kernel: Kernel, gpu: Gpu, folder: str | Path, settings: Settings, **
     """
     take_keys()
     how = LoopConfig(**options)
-    scorer = MemoScorer(kernel, gpu, replay=how.replay, seed=settings.seed, jitter_ns=how.jitter_ns)
+    scorer = Scorer(kernel, gpu, replay=how.replay, seed=settings.seed, jitter_ns=how.jitter_ns)
     objectives = how.objectives_on(scorer)
     about = {
         **about_run(scorer, how.command, objectives),
@@ -228,11 +228,6 @@ class _Loop:
                 self.how.on_step(step)
         self.reason = f"iterations: {iterations}"
 
-    @cached_property
-    def _bench(self) -> Bench:
-        """A bench with a scorer of its own: the run's remembers its latest replay."""
-        return Bench(scorer_like(self.judge.scorer))
-
     def _stop(self, iteration: int) -> str:
         if self.recorded is not None or self.transcript.noted(STEP, iteration):
             return ""  # its answers are looked up, which costs nothing
@@ -325,7 +320,7 @@ class _Loop:
         try:
             template = read_template(text)
             found = search_on(
-                self._bench, [template], evaluations=self.settings.stage_two, seed=self.settings.seed,
+                Bench(self.judge.scorer), [template], evaluations=self.settings.stage_two, seed=self.settings.seed,
                 objectives=self.judge.objectives,
             )  # fmt: skip
         except (LanguageError, SearchError) as error:

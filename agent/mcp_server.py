@@ -14,9 +14,10 @@ from typing import Any
 from swizzle_sim.base.release import install_hint, version
 from swizzle_sim.language import Grid, Verdict, verify
 from swizzle_sim.pricing.scores import Score
+from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.report.bottleneck import bottleneck_of, changes_of
 from swizzle_sim.search.advice import advise_run
-from swizzle_sim.search.bench import MemoScorer, score_on
+from swizzle_sim.search.bench import score_on
 from swizzle_sim.search.candidates import LAUNCH_ORDER, Candidate
 from swizzle_sim.search.judge import Judge, as_candidate
 from swizzle_sim.search.ranking import TIME
@@ -93,13 +94,13 @@ def optimize(kernel: str, out: str, sizes: dict[str, int] | None = None, gpu: st
     }
 
 
-def _scorer(kernel: str, sizes: dict[str, int] | None, gpu: str) -> MemoScorer:
+def _scorer(kernel: str, sizes: dict[str, int] | None, gpu: str) -> Scorer:
     from swizzle_sim.cli.arguments import load_kernel
 
     device = load_gpu(gpu)
     name = str(_below(kernel)) if is_user_kernel(kernel) else kernel
     words = [f"{key}={value}" for key, value in (sizes or {}).items()]
-    return MemoScorer(load_kernel(name, words, device.arch), device)
+    return Scorer(load_kernel(name, words, device.arch), device)
 
 
 def _below(path: str) -> Path:

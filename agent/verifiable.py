@@ -9,7 +9,6 @@ import numpy as np
 
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.search.bench import MemoScorer
 from swizzle_sim.search.candidates import permutation_digest
 from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.judge import Judge, left_of
@@ -113,7 +112,7 @@ def _part(gained: float, room: float) -> float:
     return min(1.0, max(0.0, gained / room)) if room > 0 else 0.0
 
 
-class _Known(MemoScorer):
+class _Known(Scorer):
     """Scorer that remembers the score of every permutation: models in training repeat themselves."""
 
     def __init__(self, *args, **kwargs):

@@ -74,10 +74,33 @@ class Scorer(Replayer[Kernel]):
         return self.score_launch_order()[0]
 
     def score_launch_order(self, *, threads: int = 1) -> tuple[Score, Traffic]:
-        """`baseline`, and the traffic that it is made of, which is not kept."""
+        """`baseline`, and the traffic that it is made of."""
         traffic = self.traffic(np.arange(self.kernel.grid.num_pids), threads=threads)
         vars(self)["baseline"] = found = self.score_traffic(traffic, baseline_us=None)
         return found, traffic
+
+    _latest: tuple[np.ndarray, int, Traffic] | None = None
+
+    def traffic(self, order: np.ndarray, *, seed: int | None = None, threads: int = 1) -> Traffic:
+        """Replay one permutation, or return the latest replay if it was the same; see `Replayer.traffic`."""
+        if seed is not None:
+            return super().traffic(order, seed=seed, threads=threads)
+        known = self._latest  # threads may replay others meanwhile
+        if known is None or known[1] != self.bin_fs or not np.array_equal(known[0], order):
+            known = np.array(order), self.bin_fs, super().traffic(order, threads=threads)
+            self._latest = known
+        return known[2]
+
+    @property
+    def quick(self) -> Scorer:
+        """Scorer by the lockstep replay on the same plan, kept; this one if it is one."""
+        return self if self.replay == "lockstep" else self._in_step
+
+    @cached_property
+    def _in_step(self) -> Scorer:
+        made = Scorer(self.kernel, self.gpu, replay="lockstep")
+        vars(made).update(plan=self.plan, bound=self.bound)
+        return made
 
     @property
     def lookups(self) -> float:
@@ -98,7 +121,8 @@ class Scorer(Replayer[Kernel]):
         """Scorer of the same kernel with knobs set, trace and plan shared; its launch order has them too."""
         other = copy.copy(self)
         other.knobs = knobs
-        other.__dict__.pop("baseline", None)
+        for held in ("baseline", "_latest", "_in_step"):
+            vars(other).pop(held, None)
         return other
 
     def verify(self, swizzle: Swizzle, *, lattice: bool = True) -> Verdict:

@@ -22,7 +22,7 @@ from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.report.reuse import KINDS, Reuse, reuse_of
 from swizzle_sim.search.advice import limit_of
-from swizzle_sim.search.bench import MemoScorer, lockstep_like, score_on
+from swizzle_sim.search.bench import score_on
 from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.judge import Judge, left_of
 from swizzle_sim.search.ranking import TIME
@@ -76,7 +76,7 @@ def bottleneck_report(
     NotBijective
         If the swizzle is not a permutation of the kernel's grid.
     """
-    scorer = MemoScorer(kernel, load_gpu(gpu) if isinstance(gpu, str) else gpu, replay=replay)
+    scorer = Scorer(kernel, load_gpu(gpu) if isinstance(gpu, str) else gpu, replay=replay)
     order = scorer.permutation(Swizzle.read(swizzle))
     return bottleneck_of(scorer, order, score_on(scorer, order), times=Judge(scorer).ranking.main == TIME)
 
@@ -104,7 +104,7 @@ def bottleneck_of(
     if not hardware:
         return {**report, "misses_pct": _named({name: 100 * n / everything for name, n in misses.items()})}
     reuse = reuse_of(scorer.plan, order, workgroups_per_cu=scorer.occupancy, grid=scorer.kernel.grid)
-    lockstep = misses if scorer.replay == "lockstep" else _misses(lockstep_like(scorer).traffic(order))
+    lockstep = misses if scorer.replay == "lockstep" else _misses(scorer.quick.traffic(order))
     estimate = {} if _warm(scorer, score) else _estimate(reuse)
     causes = {name: _causes(estimate.get(name), lockstep[name], n) for name, n in misses.items()}
     report |= {

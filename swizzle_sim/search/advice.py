@@ -19,7 +19,7 @@ from swizzle_sim.base.text import gigabytes, microseconds
 from swizzle_sim.language import Swizzle
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.search.bench import lockstep_like, score_on
+from swizzle_sim.search.bench import score_on
 from swizzle_sim.search.candidates import has_families
 from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.ranking import (
@@ -194,7 +194,7 @@ def _drifting(scorer: Scorer, baseline: Score, others: Sequence[Attempt]) -> Att
     if scorer.replay != "timed" or not others or _bound_by(baseline) != "compute" or scorer.work.uneven:
         return None
     rate, best = max(((one.score.l2_hit_rate, one) for one in others if one.score), key=lambda pair: pair[0])
-    in_step = lockstep_like(scorer)
+    in_step = scorer.quick
     together = score_on(in_step, in_step.permutation(Swizzle.parse(best.source))).l2_hit_rate
     gained = together - in_step.baseline.l2_hit_rate
     return best if abs(gained - rate + baseline.l2_hit_rate) > DISAGREE else None

@@ -14,10 +14,9 @@ import numpy as np
 
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.search.candidates import permutation_digest
 from swizzle_sim.search.ranking import Objective
 from swizzle_sim.search.sharing_graph import SharingGraph, sharing_graph
-from xcd_model import Traffic, xcd_of
+from xcd_model import xcd_of
 from xcd_model.replay.lockstep import replay_some_xcds
 from xcd_model.replay.traffic import READ_MISSES, READ_REQUESTS, WRITE_MISSES, WRITE_REQUESTS
 
@@ -38,7 +37,7 @@ class Bench:
     @cached_property
     def lockstep(self) -> list[Scorer]:
         """Lockstep scorers of the same plans; none where the replay is lockstep already."""
-        return [] if self.main.replay == "lockstep" else [lockstep_like(scorer) for scorer in self.scorers]
+        return [] if self.main.replay == "lockstep" else [scorer.quick for scorer in self.scorers]
 
     @cached_property
     def graphs(self) -> list[SharingGraph]:
@@ -100,49 +99,6 @@ def score_on(scorer: Scorer, order: np.ndarray) -> Score:
 def score_alone(scorer: Scorer, order: np.ndarray) -> Score:
     """Score of a permutation without a speedup, so that the launch order is not replayed."""
     return scorer.score_order(order, baseline_us=None)
-
-
-class MemoScorer(Scorer):
-    """Scorer that remembers its latest replay, so that the report on a scored order needs no second one."""
-
-    _latest: tuple[bytes, Traffic] | None = None
-
-    @cached_property
-    def quick(self) -> Scorer:
-        """Scorer by the lockstep replay, which remembers too; this one if it is one."""
-        if self.replay == "lockstep":
-            return self
-        return _on_plan_of(self, MemoScorer(self.kernel, self.gpu, replay="lockstep"))
-
-    def traffic(self, order: np.ndarray, *, seed: int | None = None, threads: int = 1) -> Traffic:
-        """Replay one permutation, or return the latest replay if it was the same; see `Scorer.traffic`."""
-        if seed is not None:
-            return super().traffic(order, seed=seed, threads=threads)
-        digest = permutation_digest(order)
-        if self._latest is None or self._latest[0] != digest:
-            self._latest = digest, super().traffic(order, threads=threads)
-        return self._latest[1]
-
-
-def lockstep_like(scorer: Scorer) -> Scorer:
-    """Scorer by the lockstep replay on the plan of another, or that scorer if it is one."""
-    if isinstance(scorer, MemoScorer):
-        return scorer.quick
-    if scorer.replay == "lockstep":
-        return scorer
-    return _on_plan_of(scorer, Scorer(scorer.kernel, scorer.gpu, replay="lockstep"))
-
-
-def scorer_like(scorer: Scorer) -> Scorer:
-    """Another scorer on the plan of one, whose trace, bound and baseline it shares: threads may replay on both."""
-    made = Scorer(scorer.kernel, scorer.gpu, replay=scorer.replay, seed=scorer.seed, jitter_ns=scorer.jitter_ns)
-    vars(made)["baseline"] = scorer.baseline
-    return _on_plan_of(scorer, made)
-
-
-def _on_plan_of(scorer: Scorer, made: Scorer) -> Scorer:
-    vars(made).update(plan=scorer.plan, bound=scorer.bound)
-    return made
 
 
 def sampled_xcds(n_xcds: int) -> tuple[int, ...]:

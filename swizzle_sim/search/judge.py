@@ -32,7 +32,7 @@ from swizzle_sim.language.lattice import claim_of, unconditional
 from swizzle_sim.language.verdict import Counterexample
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.search.bench import Bench, costs_of, lockstep_like, score_alone, score_on
+from swizzle_sim.search.bench import Bench, costs_of, score_alone, score_on
 from swizzle_sim.search.candidates import LAUNCH_ORDER, Candidate, permutation_digest
 from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.ranking import OBJECTIVES, Objective, Ranking, default_objectives
@@ -110,7 +110,7 @@ class Judge:
         self.scorer = scorer = self.bench.main
         self.objectives = tuple(objectives) or default_objectives(scorer.gpu.name, scorer.replay, scorer.work_class)
         self.prunes, self._score = prunes, score_alone if alone else score_on
-        quick = lockstep_like(scorer) if far_worse and self.objectives[0].name == "l2_hit_rate" else scorer
+        quick = scorer.quick if far_worse and self.objectives[0].name == "l2_hit_rate" else scorer
         self._quick = None if quick is scorer else quick
         self.map: Callable[..., Iterable[Any]] = map  # that of the loop's threads, while there is one
         self.best = self._best_screened = math.inf

@@ -15,7 +15,7 @@ from swizzle_agent.providers import load_dspy
 from swizzle_agent.settings import Settings
 from swizzle_sim.cli.arguments import parse_sizes
 from swizzle_sim.language import family
-from swizzle_sim.search.bench import MemoScorer
+from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.candidates import Candidate
 from swizzle_sim.search.judge import Judge
 from swizzle_sim.workload.kernels import kernel, registered
@@ -49,7 +49,7 @@ class Notes(dict):
 def briefed(name, context="aware", gpu_name="mi300x", tried=TRIED, sizes=None):
     """Scorer, attempts and inputs of the question that follows the launch order and the orders tried."""
     work = kernel(name, **parse_sizes((SMALLER.get(name, SIZES.get(name)) if sizes is None else sizes).split()))
-    scorer = MemoScorer(work, gpu(gpu_name))
+    scorer = Scorer(work, gpu(gpu_name))
     judge = Judge(scorer, far_worse=True)
     attempts = [
         judge.judge(Candidate(f"attempt {number}", source, "llm:model"), number)

@@ -16,7 +16,7 @@ import numpy as np
 from swizzle_sim.language import Swizzle
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.search.bench import Bench, scorer_like
+from swizzle_sim.search.bench import Bench
 from swizzle_sim.search.candidates import Candidate
 from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.judge import BY_BOUND, Judge
@@ -131,8 +131,8 @@ def _best_formula(
     def told(attempt: Attempt, done: int, total: int) -> None:
         on_progress(done, total, what="searching formulas", note=best(attempt.score))
 
-    bench = Bench(scorer_like(scorer))
-    found = search_on(bench, evaluations=formulas, seed=seed, on_attempt=told, threads=os.cpu_count() or 1).front[0]
+    threads = os.cpu_count() or 1
+    found = search_on(Bench(scorer), evaluations=formulas, seed=seed, on_attempt=told, threads=threads).front[0]
     if given is None:
         return found
     own = Judge(scorer, BY_BOUND).judge(Candidate(given.name or "the swizzle given", given.source, "given"))
