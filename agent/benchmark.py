@@ -60,12 +60,9 @@ class Benchmark:
 
 
 def run_benchmark(task: Benchmark, say: Callable[[str], None] = lambda line: None) -> dict[str, Any]:
-    """Run what is missing, and collect regrets; also written to ``study-benchmark.json``.
+    """Run what is missing; the protocol, a row for each run, and ``table``, mean and interval of each of `FIGURES`.
 
-    Returns
-    -------
-    found : dict
-        JSON-ready: the protocol, a row for each run, and ``table``, mean and interval of each of `FIGURES`.
+    The document is also written to ``study-benchmark.json``.
     """
     runs = [
         StudyRun(kernel, gpu, str(seed), folder, replace(task.settings, seed=seed), task.inputs, task.replay)

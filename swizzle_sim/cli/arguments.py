@@ -214,15 +214,10 @@ def load_kernel(name: str, words: Sequence[str] | None, arch: str = "gfx942") ->
 
     ``arch`` is the GPU architecture whose compile the resources of a captured kernel come from.
     """
-    from swizzle_sim.workload.kernels import is_user_kernel, kernel
+    from swizzle_sim.search.recorded import kernel_at
 
-    if is_user_kernel(name):
-        from swizzle_sim.capture.user_kernel import load
-
-        with capture_progress() as progress:
-            return load(name, parse_sizes(words), arch, counted(progress))
-
-    return kernel(name, **parse_sizes(words))
+    with capture_progress() as progress:
+        return kernel_at(name, parse_sizes(words), arch, counted(progress))
 
 
 def capture_progress() -> Progress:

@@ -136,13 +136,7 @@ class History:
 
     @classmethod
     def create(cls, folder: Path, about: Mapping[str, Any]) -> History:
-        """Start a run in a new folder.
-
-        Raises
-        ------
-        RunError
-            If the folder exists: a run is never overwritten.
-        """
+        """Start a run in a new folder; one that exists is refused, since a run is never overwritten."""
         folder = Path(folder)
         in_the_way = f"{folder} exists, and a run is never overwritten: name another folder, or --resume it"
         if folder.exists() or folder.is_symlink():
@@ -212,10 +206,7 @@ class History:
     def running(self) -> Iterator[None]:
         """State of the run: ``running`` inside, then ``finished``, or ``interrupted`` by an error.
 
-        Raises
-        ------
-        RunError
-            If another command is inside, in this process or another; its state stays.
+        Refused while another command is inside, in this process or another; its state stays.
         """
         with self.alone():
             try:

@@ -234,13 +234,7 @@ def _of_families(made: Run, scorer: Scorer) -> tuple[str, ...]:
 
 
 def propose(task: Task) -> Proposed:
-    """Search templates: what ``--proposer search`` does.
-
-    Raises
-    ------
-    SearchError
-        If an option is invalid, or a space is empty.
-    """
+    """Search templates: what ``--proposer search`` does."""
     kernel, device = _task_of(task)
     given = task.options
     plan = SearchPlan(
@@ -345,9 +339,5 @@ def _size_line(row: Mapping[str, Any]) -> str:
 
 
 def _entry(attempt: Attempt) -> dict[str, Any]:
-    score = attempt.score.as_dict() if attempt.score else None
-    verdict = dict(attempt.verdict)
-    return {"number": attempt.number, "name": attempt.name, "source": attempt.source} | {
-        "parameters": verdict.get("parameters", {}),
-        "score": score,
-    }
+    told = {"parameters": attempt.verdict.get("parameters", {}), "score": attempt.score and attempt.score.as_dict()}
+    return {"number": attempt.number, "name": attempt.name, "source": attempt.source, **told}

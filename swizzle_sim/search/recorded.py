@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.workload.kernels import Kernel, file_of, kernel
+from swizzle_sim.workload.kernels import Kernel, file_of, is_user_kernel, kernel
 from xcd_model import Gpu, Resources
 from xcd_model.errors import RunError, SpecError
 
@@ -25,12 +25,10 @@ def _loaded_kernel(about: Mapping[str, Any]) -> Kernel:
     file = about.get("kernel_file")
     if not file:
         return kernel(about["kernel"], **about["problem"])
-    from swizzle_sim.capture.user_kernel import load  # noqa: PLC0415
-
     if not Path(file_of(file)).is_file():
         raise RunError(f"{file}: no such file any more; the run of {about['kernel']} was made from it")
     sizes = {} if file.endswith(".npz") else about["problem"]  # a trace has one problem; if another, the digest says so
-    found = load(file, sizes, about["gpu_description"]["arch"])
+    found = kernel_at(file, sizes, about["gpu_description"]["arch"])
     if found.digest != about["kernel_digest"]:
         raise RunError(
             f"{file}: its kernel changed since the run: {found.name} is {found.digest[:12]} now, and was "
@@ -64,9 +62,15 @@ def recorded_scorer(about: Mapping[str, Any]) -> Scorer:
 
 def at_sizes(found: Kernel, sizes: Mapping[str, int], arch: str) -> Kernel:
     """Kernel of the registry or of a user's file at other sizes; those not given stay."""
-    wanted = {**found.problem, **sizes}
-    if not found.file:
-        return kernel(found.name, **wanted)
+    return kernel_at(found.file or found.name, {**found.problem, **sizes}, arch)
+
+
+def kernel_at(
+    name: str, sizes: Mapping[str, int], arch: str, on_progress: Callable[[str, int, int], None] | None = None
+) -> Kernel:
+    """Kernel of the registry, or of a user's file, captured if need be; ``arch`` is that of the GPU."""
+    if not is_user_kernel(name):
+        return kernel(name, **sizes)
     from swizzle_sim.capture.user_kernel import load  # noqa: PLC0415
 
-    return load(found.file, wanted, arch)
+    return load(name, sizes, arch, on_progress)

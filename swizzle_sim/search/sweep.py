@@ -12,7 +12,8 @@ from typing import Any
 from swizzle_sim.language import Swizzle
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.workload.kernels import Kernel, kernel
+from swizzle_sim.search.recorded import kernel_at
+from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Gpu
 from xcd_model.errors import LanguageError, NotBijective, SearchError, SwizzleSimError, UnknownName
 
@@ -138,7 +139,7 @@ def evaluate(point: Mapping[str, Any], scored: Callable[[Scorer, Swizzle], Score
 
 def scorer_of(point: Mapping[str, Any]) -> Scorer:
     """Scorer of a point, kept in the process for the next one."""
-    known = point["kernel"], point["is_file"], _text(point["problem"]), _text(point["gpu"]), point["replay"]
+    known = point["kernel"], _text(point["problem"]), _text(point["gpu"]), point["replay"]
     return _scorer(*known, point.get("compile", False))
 
 
@@ -152,14 +153,9 @@ def _text(values: Mapping[str, Any]) -> str:
 
 
 @lru_cache(maxsize=2)
-def _scorer(name: str, is_file: bool, problem: str, gpu: str, replay: str, compile: bool) -> Scorer:
+def _scorer(name: str, problem: str, gpu: str, replay: str, compile: bool) -> Scorer:
     device = Gpu.from_dict(json.loads(gpu))
-    if is_file:
-        from swizzle_sim.capture.user_kernel import load  # noqa: PLC0415
-
-        work = load(name, json.loads(problem), device.arch)
-    else:
-        work = kernel(name, **json.loads(problem))
+    work = kernel_at(name, json.loads(problem), device.arch)
     if compile:
         from swizzle_sim.capture.occupancy import compiled_for  # noqa: PLC0415
 

@@ -185,7 +185,7 @@ def test_rank_goes_by_what_was_looked_for():
 
 
 def test_sizes_of_a_users_file(monkeypatch, small, mi300x, tmp_path):
-    def load(name, sizes, arch):
+    def load(name, sizes, arch, on_progress):
         assert (name, arch) == ("mine.py", mi300x.arch)
         return replace(gemm(**sizes), file=name)
 
