@@ -20,12 +20,6 @@ SMALL = ("M=1024", "N=1024", "K=128")
 HEED_CTRL_C = (
     "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
 )
-SCORE_KEYS = {
-    *("l2_hit_rate", "mall_hit_rate", "l2_requests", "l2_hits", "l2_misses", "hbm_read_bytes", "hbm_write_bytes"),
-    *("time_us", "speedup", "limiter", "bound_l2_hit_rate", "per_xcd_l2_hit_rate"),
-    *("energy_j", "energy_low_j", "energy_high_j", "l1_hit_rate", "data_l2_hit_rate", "launch", "steady", "busy_us"),
-    *("price", "balance"),
-}
 
 
 def test_help_names_every_command(spawned):
@@ -56,16 +50,7 @@ def test_what_there_is(typed, monkeypatch):
     assert "row panel" in typed("show", "gemm", *SMALL).out
 
 
-def test_score_has_the_documented_keys(typed):
-    answer = typed("score", "gemm", *SMALL, "--swizzle", "group_m(size=2)", "--json")
-    assert answer.code == 0
-    document = answer.json
-    assert {"kernel", "gpu", "problem", "replay", "swizzle", "verdict", "baseline", "score"} <= set(document)
-    assert set(document["score"]) == set(document["baseline"]) == SCORE_KEYS
-    assert document["verdict"]["bijective"] is True
-    assert document["problem"]["M"] == 1024
-    assert len(document["score"]["per_xcd_l2_hit_rate"]) == 8
-    assert document["fitted_constants"] == 4
+def test_score_fits_a_screen_and_names_the_fitted_constants_where_asked(typed):
     brief = typed("score", "gemm", *SMALL, "--swizzle", "group_m(size=2)").out
     assert "group_m(size=2)" in brief and len(brief.splitlines()) <= 24 and "fitted" not in brief
     power = "energy.fabric_pj_per_byte, energy.mall_pj_per_byte, energy.flop_pj.fp16 (rows: docs/gpus.md)"

@@ -24,17 +24,3 @@ def cheapest(lines, sizes):
     """Fewest misses of any partition into parts of these sizes, all of them tried."""
     labels = [x for x, n in enumerate(sizes) for _ in range(n)]
     return min(misses(lines, part, len(sizes)) for part in set(itertools.permutations(labels)))
-
-
-def depth_of(stream, n_sets, ways, index):
-    """Hits of one cache of lists, most recent first."""
-    sets, hits = [[] for _ in range(n_sets)], 0
-    for line in stream:
-        one = sets[index(line)]
-        if line in one:
-            hits += 1
-            one.remove(line)
-        elif len(one) == ways:
-            one.pop()
-        one.insert(0, line)
-    return hits

@@ -14,7 +14,7 @@ from swizzle_sim.base.disk_cache import DiskCache  # noqa: E402
 from swizzle_sim.capture.recorder import recording_of  # noqa: E402
 from tests.in_process import runner  # noqa: E402
 
-SIZE = 512
+SIZE = 256
 
 
 @pytest.fixture(autouse=True)
@@ -99,7 +99,7 @@ def tuned_args():
 
 def test_a_perf_model_is_a_time(monkeypatch):
     model = Model(lambda: matmul, replay="lockstep")
-    given = {**tuned_args(), "grid": (256,), **CONFIGS[0].all_kwargs()}
+    given = {**tuned_args(), "grid": (64,), **CONFIGS[0].all_kwargs()}
     assert 0 < model.perf_model(**given) < 1e4
     assert model.perf_model(**given) == model.perf_model(**given) and len(model._known) == 1
 
@@ -127,7 +127,7 @@ def test_what_cannot_be_scored_is_measured(monkeypatch):
 
     monkeypatch.setattr(model, "_priced", some)
     with pytest.warns(UserWarning, match="not this one"):
-        left = model.early_config_prune(CONFIGS[:2], tuned_args(), grid=(256,))
+        left = model.early_config_prune(CONFIGS[:2], tuned_args(), grid=(64,))
     assert len(left) == 2 and left[-1] is CONFIGS[1]
 
 
@@ -143,7 +143,7 @@ def test_a_share_is_a_share():
 
 
 def test_recorded_calls_have_a_policy_by_their_counts(monkeypatch, capsys, tmp_path):
-    for size, count in ((256, 3), (512, 1)):
+    for size, count in ((128, 3), (256, 1)):
         given = {**tuned_args(), "M": size, "BLOCK": 64, "GROUP_M": 1, "num_warps": 4}
         document = recording_of(matmul, given, ((size // 64) * (SIZE // 64),))
         document["launches"][0]["count"] = count
@@ -151,7 +151,7 @@ def test_recorded_calls_have_a_policy_by_their_counts(monkeypatch, capsys, tmp_p
     run = runner(monkeypatch, capsys, tmp_path)
     found = run("policy", tmp_path, "--swizzle", "contiguous", "--no-compile", "--backend", "serial", "--json")
     assert not found.code, found.err
-    assert [(one["calls"], one["values"]["M"]) for one in found.json["sizes"]] == [(3, 256), (1, 512)]
+    assert [(one["calls"], one["values"]["M"]) for one in found.json["sizes"]] == [(3, 128), (1, 256)]
     wrong = run("policy", tmp_path, "--function", "softmax")
     assert wrong.code == 2 and "softmax" in wrong.err
     assert run("policy", tmp_path, "--over", "M", "--values", "64").code == 2

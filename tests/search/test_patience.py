@@ -2,38 +2,47 @@
 
 from itertools import islice
 
+import pytest
+
+from swizzle_benchmarks.suite.gemm import gemm
 from swizzle_benchmarks.suite.softmax import softmax
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.candidates import distinct_shortlist, family_specs, shortlist
 from swizzle_sim.search.strategies import families as search
 
 
-def test_a_run_without_a_time_is_cut_and_one_with_a_time_is_not(small, tight, tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def little():
+    """8 x 8 tiles, for which there are fewer families."""
+    return gemm(M=512, N=512, K=128, BLOCK_M=64, BLOCK_N=64)
+
+
+def test_a_run_without_a_time_is_cut_and_one_with_a_time_is_not(little, tight, tmp_path, monkeypatch):
     monkeypatch.setattr(search, "LOOKUPS", 1)
-    run = search.optimize(small, tight, tmp_path / "cut", replay="lockstep", max_minutes=None)
-    new = islice(distinct_shortlist(Scorer(small, tight, replay="lockstep")), search.FEWEST - 1)
+    run = search.optimize(little, tight, tmp_path / "cut", replay="lockstep", max_minutes=None)
+    new = islice(distinct_shortlist(Scorer(little, tight, replay="lockstep")), search.FEWEST - 1)
     first = [one.name for one, _ in new]
     assert [attempt.name for attempt in run.attempts] == ["identity", *first]
     assert all(attempt.score for attempt in run.attempts), "none repeats another's permutation"
-    again = search.optimize(small, tight, tmp_path / "cut", replay="lockstep", resume=True)
+    again = search.optimize(little, tight, tmp_path / "cut", replay="lockstep", resume=True)
     assert len(again.attempts) == search.FEWEST
-    timed = search.optimize(small, tight, tmp_path / "timed", replay="lockstep", max_minutes=0.0)
+    timed = search.optimize(little, tight, tmp_path / "timed", replay="lockstep", max_minutes=0.0)
     assert 1 <= len(timed.attempts) < search.FEWEST and timed.attempts[0].name == "identity"
-    whole = search.optimize(small, tight, tmp_path / "timed", replay="lockstep", resume=True)
-    every = sum(1 for _ in family_specs(small, tight))
+    whole = search.optimize(little, tight, tmp_path / "timed", replay="lockstep", resume=True)
+    every = sum(1 for _ in family_specs(little, tight))
     assert len(whole.attempts) == 1 + every
-    assert [one.name for one in whole.attempts[1:]] == [one.name for one in shortlist(small, tight)]
+    assert [one.name for one in whole.attempts[1:]] == [one.name for one in shortlist(little, tight)]
 
 
 def test_all_are_listed_where_the_distinct_ones_are_fewer_than_what_there_is_time_for(
-    small, tight, tmp_path, monkeypatch
+    little, tight, tmp_path, monkeypatch
 ):
-    scorer = Scorer(small, tight, replay="lockstep")
-    distinct, every = sum(1 for _ in distinct_shortlist(scorer)), sum(1 for _ in family_specs(small, tight))
+    scorer = Scorer(little, tight, replay="lockstep")
+    distinct, every = sum(1 for _ in distinct_shortlist(scorer)), sum(1 for _ in family_specs(little, tight))
     assert distinct + 2 < every
     for more, expected in ((1, distinct + 1), (2, every + 1)):
         monkeypatch.setattr(search, "LOOKUPS", scorer.lookups * (distinct + more + 0.5))
-        run = search.optimize(small, tight, tmp_path / str(more), scorer=scorer)
+        run = search.optimize(little, tight, tmp_path / str(more), scorer=scorer)
         assert len(run.attempts) == expected and sum(a.score is not None for a in run.attempts) == distinct + 1
 
 

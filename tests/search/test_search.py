@@ -82,14 +82,11 @@ def test_a_run_of_another_replacement_policy_is_not_gone_on_with(small, tight, t
         search([small], tight, tmp_path / "run", plan, replay="lockstep", resume=True)
 
 
-def test_pruning_by_the_bound_loses_nothing(small, tight, chunked, tmp_path):
+def test_pruning_by_the_bound_loses_nothing(small, tight, chunked, optimum, tmp_path):
     plan = SearchPlan(templates=(chunked,), evaluations=10_000, sampler="exhaustive")
     found = search([small], tight, tmp_path / "run", plan, replay="lockstep", threads=2)
     assert found.counts["bound"] and found.counts["duplicate"]
-    scorer, best = Scorer(small, tight, replay="lockstep"), found.front[0].score.l2_hit_rate
-    for attempt in found.attempts:
-        if attempt.verdict["stage"] == "bound":
-            assert scorer.score(Swizzle.parse(attempt.source)).l2_hit_rate <= best
+    assert found.front[0].score.l2_hit_rate == optimum[0]
 
 
 def test_what_is_no_bijection_has_no_score(small, tight, tmp_path):
@@ -167,13 +164,13 @@ def test_a_search_of_the_families_begins_with_their_shortlist(sampler, small, ti
 
 
 def test_where_hit_rates_decide_the_best_on_a_sample_of_xcds_go_first(small, tight, tmp_path):
-    found = search([small], tight, tmp_path / "run", SearchPlan(evaluations=120), replay="lockstep")
+    found = search([small], tight, tmp_path / "run", SearchPlan(evaluations=60), replay="lockstep")
     judge = Judge(Scorer(small, tight, replay="lockstep"))
     costs = [judge.bench.sample((order,)) for _, order in distinct_shortlist(judge.scorer)]
     assert judge.sample(found.attempts[1]) <= min(costs)
     replayed = [judge.sample(a) for a in found.attempts[1:] if a.score][:20]
     assert replayed == sorted(replayed)
-    assert found.counts["replay"] == 120, "what screened candidates leave of the rounds is spent too"
+    assert found.counts["replay"] == 60, "what screened candidates leave of the rounds is spent too"
 
 
 def test_times_are_not_screened_by_the_lockstep_replay(small, tight, tmp_path):

@@ -94,12 +94,6 @@ def test_a_stopped_sweep_goes_on(tmp_path):
         PointStore(tmp_path / "none", resume=True)
 
 
-def test_a_point_counts_once():
-    with PointStore(None) as store:
-        assert store.add({"n": 1}, {"x": 1}) and not store.add({"n": 1}, {"x": 2})
-        assert store.find({"n": 1}) == {"x": 1} and len(store) == 1
-
-
 def test_sizes_as_typed(small, mi300x):
     assert read_sizes("1024,2048") == [1024, 2048]
     assert read_sizes("1024..4096 step 1024") == [1024, 2048, 3072, 4096]

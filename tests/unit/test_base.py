@@ -12,7 +12,6 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ProcessPoolExecutor
 from importlib import metadata
 from pathlib import Path
 
@@ -100,18 +99,6 @@ def test_a_document_comes_back_in_this_and_another_process(home):
     code = "from swizzle_sim.base.disk_cache import DiskCache; print(DiskCache('kind').get('key'))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == str(DOCUMENT)
     assert cache_home() == home / "swizzle-sim"
-
-
-def _fill(folder, first):
-    cache = DiskCache("kind", folder)
-    for i in range(first, first + 50):
-        cache.put(str(i), i)
-
-
-def test_processes_that_write_at_once_lose_nothing(tmp_path):
-    with ProcessPoolExecutor(2) as pool:
-        list(pool.map(_fill, [tmp_path, tmp_path], [0, 50]))
-    assert [DiskCache("kind", tmp_path).get(str(i)) for i in range(100)] == list(range(100))
 
 
 class Hostile:

@@ -153,16 +153,6 @@ def test_bad_streams_are_refused(lines, says):
 @settings(max_examples=100, deadline=None)
 @given(
     lines=st.lists(st.integers(0, 2**16), min_size=1, max_size=200),
-    upper=st.lists(st.integers(0, 2**16 - 1), min_size=3, max_size=3),
-)
-def test_hits_under_rows_are_the_dictionarys(lines, upper):
-    cache = small_gpu(l2=(8, 2, [1 << bit | mask << 3 for bit, mask in enumerate(upper)])).l2
-    assert replay_lru(np.array(lines), cache).tolist() == naive.lru_hits(lines, cache)
-
-
-@settings(max_examples=100, deadline=None)
-@given(
-    lines=st.lists(st.integers(0, 2**16), min_size=1, max_size=200),
     named=st.sets(st.integers(0, 6), min_size=1, max_size=3),
     upper=st.integers(0, 2**12 - 1),
     bits=st.integers(3, 6),

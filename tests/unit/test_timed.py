@@ -155,14 +155,6 @@ def test_with_room_for_every_line_misses_are_compulsory(case, pace):
     assert misses.tolist() == naive.distinct_pieces(trace, order, machine)
 
 
-@settings(max_examples=40, deadline=None)
-@given(case=rated_cases(), pace=paces)
-def test_same_seed_same_bytes(case, pace):
-    first, second = (timed(case, pace) for _ in range(2))
-    assert (first.time_fs, first.bin_fs) == (second.time_fs, second.bin_fs)
-    assert first.timeline.tobytes() == second.timeline.tobytes()
-
-
 @settings(max_examples=60, deadline=None)
 @given(case=rated_cases(), pace=paces)
 def test_time_is_at_least_the_work_of_each_resource(case, pace):
