@@ -54,12 +54,12 @@ def _touch(words, filler, row, ways, word, by):
 """
 
 
-@pytest.fixture
-def copy(tmp_path):
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
     """The model without its folder ``fast``."""
-    ignored = shutil.ignore_patterns("__pycache__", "fast")
-    shutil.copytree(ROOT / "xcd_model", tmp_path / "xcd_model", ignore=ignored)
-    return tmp_path
+    folder = tmp_path_factory.mktemp("copy")
+    shutil.copytree(ROOT / "xcd_model", folder / "xcd_model", ignore=shutil.ignore_patterns("__pycache__", "fast"))
+    return folder
 
 
 # An editable install would find the missing folder in this checkout.
@@ -116,23 +116,31 @@ class FifoCache(naive.LruCache):
 
 
 GPU_NAMES = ("few sets", "plain sets", "more ways than a vector")
-STREAMED = (("few sets", "stencil", "x"), ("few sets", "gemm", "B"))
+CASES = [
+    *product(GPU_NAMES, plain_replays.TRACES, [()]), ("few sets", "stencil", ("x",)), ("few sets", "gemm", ("B",))
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("name", "trace_name", "streamed"), [*product(GPU_NAMES, plain_replays.TRACES, [""]), *STREAMED]
-)
-def test_another_policy_takes_the_place_of_lru(copy, monkeypatch, name, trace_name, streamed):
-    (copy / "xcd_model" / "cache" / "fifo.py").write_text(FIFO)
-    choice = copy / "xcd_model" / "cache" / "replacement.py"
+@pytest.fixture(scope="module")
+def by_fifo(copy, tmp_path_factory):
+    """Lockstep and timed replay of each case, by a copy of the model with another policy."""
+    folder = tmp_path_factory.mktemp("fifo")
+    cache = shutil.copytree(copy / "xcd_model", folder / "xcd_model") / "cache"
+    (cache / "fifo.py").write_text(FIFO)
+    choice = cache / "replacement.py"
     choice.write_text(choice.read_text().replace("xcd_model.cache.lru import", "xcd_model.cache.fifo import"))
-    names = [streamed] if streamed else []
     code = (
         "import json; from tests.plain_replays import replays\n"
-        f"found = replays({name!r}, {trace_name!r}, streamed={names!r})\n"
-        "print(json.dumps([found[k] for k in ('lockstep', 'timed')]))"
+        f"found = [replays(gpu, trace, streamed=streamed) for gpu, trace, streamed in {CASES!r}]\n"
+        "print(json.dumps([(one['lockstep'], one['timed']) for one in found]))"
     )
-    lockstep, timed = run(copy, code)
+    return dict(zip(CASES, run(folder, code), strict=True))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_another_policy_takes_the_place_of_lru(by_fifo, monkeypatch, case):
+    lockstep, timed = by_fifo[case]
+    name, trace_name, names = case
     trace, device = plain_replays.TRACES[trace_name](), plain_replays.GPUS[name]()
     order = np.random.default_rng(1).permutation(trace.n_workgroups)
     monkeypatch.setattr(naive, "LruCache", FifoCache)
