@@ -6,16 +6,14 @@ and counts only if the prompt is the same, to the byte.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import sqlite3
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from swizzle_sim.search.history import guarded, storable
+from swizzle_sim.search.history import RunFile, guarded, storable
 from xcd_model.errors import RunError
 
 from .providers import strike_keys
@@ -115,7 +113,7 @@ def digest_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-class Transcript:
+class Transcript(RunFile):
     """The exchanges of one run.
 
     Parameters
@@ -130,10 +128,9 @@ class Transcript:
     """
 
     def __init__(self, folder: Path | None):
-        self.path = Path(":memory:") if folder is None else Path(folder) / FILE
-        with self._guarded():
-            self._db = sqlite3.connect(self.path, timeout=10, check_same_thread=False)
-            self._db.execute("PRAGMA synchronous=FULL")
+        path = Path(":memory:") if folder is None else Path(folder) / FILE
+        with guarded(path):
+            super().__init__(path)
             with self._db:
                 self._db.execute("BEGIN IMMEDIATE")  # a kill between two of the tables leaves neither
                 if not self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'format'").fetchone():
@@ -141,63 +138,44 @@ class Transcript:
                         self._db.execute(statement)
             found = self._db.execute("SELECT format FROM format").fetchone()
         if found is None or found[0] != FORMAT:
-            raise RunError(f"{self.path}: format {found and found[0]}, this version reads format {FORMAT}")
-
-    def __enter__(self) -> Transcript:
-        return self
-
-    def __exit__(self, *exc_info) -> None:
-        self._db.close()
-
-    def _guarded(self) -> contextlib.AbstractContextManager[None]:
-        return guarded(self.path)
+            raise RunError(f"{path}: format {found and found[0]}, this version reads format {FORMAT}")
 
     def add(self, exchange: Exchange) -> None:
-        """Store an exchange; on disk when this returns."""
-        marks = ", ".join("?" * len(_COLUMNS))
-        with self._guarded(), self._db:
-            self._db.execute(f"INSERT INTO exchange VALUES ({marks})", _row_of(exchange))
+        """Store an exchange."""
+        self._write(f"INSERT INTO exchange VALUES ({', '.join('?' * len(_COLUMNS))})", _row_of(exchange))
 
     def complete(self, exchange: Exchange) -> None:
-        """Store the answer to a question that `add` stored; on disk when this returns."""
+        """Store the answer to a question that `add` stored."""
         marks = ", ".join(f"{name} = ?" for name in _COLUMNS)
-        with self._guarded(), self._db:
-            self._db.execute(f"UPDATE exchange SET {marks} WHERE {_AT}", [*_row_of(exchange), *exchange.position])
+        self._write(f"UPDATE exchange SET {marks} WHERE {_AT}", [*_row_of(exchange), *exchange.position])
 
     def withdraw(self, position: Position) -> None:
         """Drop a question for which nobody waits any more."""
-        with self._guarded(), self._db:
-            self._db.execute(f"DELETE FROM exchange WHERE {_AT}", position)
+        self._write(f"DELETE FROM exchange WHERE {_AT}", position)
 
     def find(self, position: Position) -> Exchange | None:
         """Exchange at a position, or None."""
-        with self._guarded():
-            row = self._db.execute(f"SELECT * FROM exchange WHERE {_AT}", position).fetchone()
-        return Exchange(*row) if row else None
+        return next((Exchange(*row) for row in self._read(f"SELECT * FROM exchange WHERE {_AT}", *position)), None)
 
     def __iter__(self) -> Iterator[Exchange]:
         """Exchanges in the order made."""
         with self._guarded():
-            for row in self._db.execute("SELECT * FROM exchange ORDER BY rowid"):
-                yield Exchange(*row)
+            return iter([Exchange(*row) for row in self._read("SELECT * FROM exchange ORDER BY rowid")])
 
     def note(self, kind: str, number: int, value: Any) -> None:
         """Store a JSON value under a kind and a number; the first one stays."""
-        with self._guarded(), self._db:
-            text = strike_keys(json.dumps(value, sort_keys=True))
-            self._db.execute("INSERT OR IGNORE INTO note VALUES (?, ?, ?)", (kind, number, text))
+        text = strike_keys(json.dumps(value, sort_keys=True))
+        self._write("INSERT OR IGNORE INTO note VALUES (?, ?, ?)", (kind, number, text))
 
     def noted(self, kind: str, number: int = 0) -> Any:
         """Value stored under a kind and a number, or None."""
-        with self._guarded():
-            row = self._db.execute("SELECT text FROM note WHERE kind = ? AND number = ?", (kind, number)).fetchone()
-        return json.loads(row[0]) if row else None
+        rows = self._read("SELECT text FROM note WHERE kind = ? AND number = ?", kind, number)
+        return json.loads(rows[0][0]) if rows else None
 
     def notes(self, kind: str) -> list[Any]:
         """All values of a kind, by number."""
-        with self._guarded():
-            rows = self._db.execute("SELECT text FROM note WHERE kind = ? ORDER BY number", (kind,)).fetchall()
-        return [json.loads(row[0]) for row in rows]
+        rows = self._read("SELECT text FROM note WHERE kind = ? ORDER BY number", kind)
+        return [json.loads(text) for (text,) in rows]
 
     def take_back(self, iteration: int, kind: str, codes: Collection[str]) -> None:
         """Drop requests that failed with one of ``codes``, and notes of a kind, from an iteration on: a second try."""
@@ -209,5 +187,4 @@ class Transcript:
 
     def forget(self, kind: str) -> None:
         """Drop the notes of a kind."""
-        with self._guarded(), self._db:
-            self._db.execute("DELETE FROM note WHERE kind = ?", (kind,))
+        self._write("DELETE FROM note WHERE kind = ?", (kind,))

@@ -12,10 +12,10 @@ import shlex
 import shutil
 import sqlite3
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from swizzle_sim.pricing.scores import Score
 from xcd_model.errors import RunError
@@ -30,6 +30,7 @@ LOCK = ".writer.lock"  # held by the command that writes the run
 FORMAT = 1  # raise when the tables change
 BEFORE_PRICE = "before_price"  # key of a verdict: score and critique of a finalist before it was compiled
 STATES = ("running", "interrupted", "finished")  # as stored
+F = TypeVar("F", bound="RunFile")
 
 _RUN = "CREATE TABLE run (format INTEGER NOT NULL, state TEXT NOT NULL, about TEXT NOT NULL)"
 _SETTINGS = "CREATE TABLE settings (about TEXT NOT NULL)"  # never written again: what a repair falls back on
@@ -106,7 +107,37 @@ class Attempt:
         return replace(self, score=score, critique=before["critique"], verdict=verdict)
 
 
-class History:
+class RunFile:
+    """One SQLite file of a run, which is named in errors; what is written is on disk when a call returns."""
+
+    def __init__(self, path: Path | str):
+        self.path = Path(path)
+        self._db = sqlite3.connect(path, timeout=10, check_same_thread=False)
+        self._db.execute("PRAGMA synchronous=FULL")
+
+    def __enter__(self: F) -> F:
+        return self
+
+    def __exit__(self, *exc_info) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def _guarded(self) -> contextlib.AbstractContextManager[None]:
+        return guarded(self.path)
+
+    def _read(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        with self._guarded():
+            return self._db.execute(statement, values).fetchall()
+
+    def _write(self, statement: str, *rows: Sequence[Any]) -> None:
+        with self._guarded(), self._db:
+            self._db.executemany(statement, rows)
+
+
+class History(RunFile):
     """The store of one run.
 
     Parameters
@@ -126,8 +157,7 @@ class History:
         if not path.is_file():
             raise RunError(f"{self.folder}: no run here (no {FILE}); `swizzle-sim runs` lists the runs there are")
         try:
-            self._db = sqlite3.connect(path, timeout=10)
-            self._db.execute("PRAGMA synchronous=FULL")
+            super().__init__(path)
             row = self._db.execute("SELECT format FROM run").fetchone()
         except (sqlite3.Error, ValueError) as error:
             raise RunError(f"{path}: not a readable history ({error}){_how_to_save(path)}") from error
@@ -159,19 +189,6 @@ class History:
                 shutil.rmtree(unfinished, ignore_errors=True)
         return cls(folder)
 
-    def __enter__(self) -> History:
-        return self
-
-    def __exit__(self, *exc_info) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._db.close()
-
-    def _guarded(self) -> contextlib.AbstractContextManager[None]:
-        return guarded(self.folder / FILE)
-
     @property
     def about(self) -> dict[str, Any]:
         """Settings of the run: kernel, gpu, problem, replay, seed, version."""
@@ -182,8 +199,7 @@ class History:
     @property
     def state(self) -> str:
         """One of `STATES`, or ``stopped`` where the command that wrote the run is dead."""
-        with self._guarded():
-            state = self._db.execute("SELECT state FROM run").fetchone()[0]
+        ((state,),) = self._read("SELECT state FROM run")
         return "stopped" if state == "running" and not self._written() else state
 
     def _written(self) -> bool:
@@ -199,8 +215,7 @@ class History:
 
     def set_state(self, state: str) -> None:
         """Store the state: one of `STATES`."""
-        with self._guarded(), self._db:
-            self._db.execute("UPDATE run SET state = ?", (state,))
+        self._write("UPDATE run SET state = ?", (state,))
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
@@ -238,16 +253,14 @@ class History:
         """Attempts are known by their order, which the loop follows."""
 
     def append(self, *attempts: Attempt) -> None:
-        """Store attempts, all or none of them; on disk when this returns."""
-        with self._guarded(), self._db:
-            self._db.executemany("INSERT INTO attempt VALUES (?,?,?,?,?,?,?,?)", [_row_of(a) for a in attempts])
+        """Store attempts, all or none of them."""
+        self._write("INSERT INTO attempt VALUES (?,?,?,?,?,?,?,?)", *map(_row_of, attempts))
 
     def replace(self, attempt: Attempt) -> None:
         """Store another verdict, score and critique of an attempt that is there."""
         number, *_, verdict, score, critique, _ = _row_of(attempt)
         row = (verdict, score, critique, number)
-        with self._guarded(), self._db:
-            self._db.execute("UPDATE attempt SET verdict = ?, score = ?, critique = ? WHERE number = ?", row)
+        self._write("UPDATE attempt SET verdict = ?, score = ?, critique = ? WHERE number = ?", row)
 
     def __iter__(self) -> Iterator[Attempt]:
         """Attempts in the order made."""
@@ -275,8 +288,7 @@ class History:
         return pd.DataFrame(rows)
 
     def __len__(self) -> int:
-        with self._guarded():
-            return self._db.execute("SELECT COUNT(*) FROM attempt").fetchone()[0]
+        return self._read("SELECT COUNT(*) FROM attempt")[0][0]
 
 
 def _write_new(path: Path, about: Mapping[str, Any]) -> None:
@@ -307,6 +319,8 @@ def guarded(path: Path) -> Iterator[None]:
 
 
 def _how_to_save(path: Path) -> str:
+    if not (path.parent / FILE).is_file():  # of a sweep, or a tuning
+        return ""
     return f"; `swizzle-sim runs --repair {shlex.quote(str(path.parent))}` saves what can be read of a damaged run"
 
 

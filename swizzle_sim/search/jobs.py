@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from swizzle_sim.base.release import install_hint
+from swizzle_sim.search.history import RunFile
 from xcd_model.errors import RunError, SearchError, UnknownName
 
 FILE = "sweep.sqlite"
@@ -29,7 +30,7 @@ def key_of(point: Mapping[str, Any]) -> str:
     return blake2b(json.dumps(point, sort_keys=True).encode(), digest_size=12).hexdigest()
 
 
-class PointStore:
+class PointStore(RunFile):
     """Rows of a sweep by point, in one SQLite file; in memory without a folder."""
 
     def __init__(self, folder: Path | None, *, resume: bool = False):
@@ -42,31 +43,24 @@ class PointStore:
         try:
             if path is not None:
                 path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path or ":memory:")
+            super().__init__(path or ":memory:")
             with self._db:
                 self._db.execute("CREATE TABLE IF NOT EXISTS point (key TEXT PRIMARY KEY, point TEXT, row TEXT)")
         except (OSError, sqlite3.Error) as error:
             raise RunError(f"{folder}: not a sweep that can be read or written ({error})") from error
 
-    def __enter__(self) -> PointStore:
-        return self
-
-    def __exit__(self, *exc_info) -> None:
-        self._db.close()
-
-    def add(self, point: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
-        """Store a row; False if the point has one, which stays: a point that is evaluated twice counts once."""
-        with self._db:
-            values = (key_of(point), json.dumps(point), json.dumps(row))
-            return self._db.execute("INSERT OR IGNORE INTO point VALUES (?, ?, ?)", values).rowcount == 1
+    def add(self, point: Mapping[str, Any], row: Mapping[str, Any]) -> None:
+        """Store a row, unless the point has one: what is evaluated twice counts once."""
+        values = (key_of(point), json.dumps(point), json.dumps(row))
+        self._write("INSERT OR IGNORE INTO point VALUES (?, ?, ?)", values)
 
     def find(self, point: Mapping[str, Any]) -> dict[str, Any] | None:
         """Row of a point, or None."""
-        row = self._db.execute("SELECT row FROM point WHERE key = ?", (key_of(point),)).fetchone()
-        return json.loads(row[0]) if row else None
+        rows = self._read("SELECT row FROM point WHERE key = ?", key_of(point))
+        return json.loads(rows[0][0]) if rows else None
 
     def __len__(self) -> int:
-        return self._db.execute("SELECT COUNT(*) FROM point").fetchone()[0]
+        return self._read("SELECT COUNT(*) FROM point")[0][0]
 
 
 def _evaluated(evaluate: Callable[[Point], Mapping[str, Any]], index: int, point: Point) -> tuple[int, dict[str, Any]]:
