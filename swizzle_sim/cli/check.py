@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swizzle_sim.base.text import visible
-from swizzle_sim.cli.arguments import Json, grouped, known_families, known_gpus, known_kernels, offer, option
+from swizzle_sim.cli.arguments import (
+    SWIZZLE_WORDS,
+    Json,
+    argument,
+    grouped,
+    known_families,
+    known_gpus,
+    known_kernels,
+    option,
+)
 
 if TYPE_CHECKING:
     from swizzle_sim.language import Grid, Swizzle
@@ -19,18 +28,12 @@ if TYPE_CHECKING:
     from xcd_model.errors import TornCluster
 
 FILES = "Files and folders"
-First = Annotated[
-    str,
-    typer.Argument(
-        metavar="FAMILY|TEXT|FILE",
-        help="A family; a text such as 'pid = pid'; a text, Python or Triton file, file.py::function, folder; - stdin.",
-        autocompletion=offer(known_families),
-    ),
-]
-More = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="FAMILY|TEXT|FILE|NAME=SIZE", help="More of them; sizes, such as M=4096 N=4096."),
-]
+_FIRST = "A family; a text such as 'pid = pid'; a text, Python or Triton file, file.py::function, folder; - stdin."
+First = Annotated[str, argument(SWIZZLE_WORDS, _FIRST, known_families)]
+_MORE = "More of them; sizes, such as M=4096 N=4096."
+More = Annotated[list[str] | None, argument(f"{SWIZZLE_WORDS}|NAME=SIZE", _MORE)]
+_KERNEL = "Take grid and size names from this kernel instead."
+_GPU = "GPU by name, or a TOML file: its XCDs. mi300x with --grid or --kernel."
 _CLUSTER = "Workgroups, neighbours by their ids, that are dispatched as one cluster and have to stay together."
 
 
@@ -61,22 +64,10 @@ class Given:
 
     swizzle: First
     more: More = None
-    grid: Annotated[str | None, typer.Option("--grid", help="Launch grid, such as 4096, 64x64 or 8x16x4.")] = None
-    kernel: Annotated[
-        str | None,
-        typer.Option(
-            "--kernel", help="Take grid and size names from this kernel instead.", autocompletion=offer(known_kernels)
-        ),
-    ] = None
-    gpu: Annotated[
-        str | None,
-        typer.Option(
-            "--gpu",
-            help="GPU by name, or a TOML file: its XCDs. mi300x with --grid or --kernel.",
-            autocompletion=offer(known_gpus),
-        ),
-    ] = None
-    xcds: Annotated[int | None, typer.Option("--xcds", min=1, max=4096, help="XCDs, in place of the GPU's.")] = None
+    grid: Annotated[str | None, option("--grid", help="Launch grid, such as 4096, 64x64 or 8x16x4.")] = None
+    kernel: Annotated[str | None, option("--kernel", help=_KERNEL, offers=known_kernels)] = None
+    gpu: Annotated[str | None, option("--gpu", help=_GPU, offers=known_gpus)] = None
+    xcds: Annotated[int | None, option("--xcds", min=1, max=4096, help="XCDs, in place of the GPU's.")] = None
     cluster: Annotated[int, option("--cluster", min=1, max=1024, help=_CLUSTER)] = 1
     where: Where = ""
     launch: Annotated[str, _of_files("--launch", metavar="EXPRESSION", help=_LAUNCH)] = ""
