@@ -31,7 +31,7 @@ class LoadedKernel:
 
     def __init__(self, language: Language, launch: Launch, space: AddressSpace):
         self.language, self.launch, self.space = language, launch, space
-        jit = unwrap(load_function(launch.path, launch.function, launch.sliced_for))
+        jit = unwrap(load_function(launch.path, launch.function, launch.sliced_for, launch.text_from or ""))
         self.function = jit.rewrite()
         language.patch(jit.fn)
         self.parameters = inspect.signature(jit.fn).parameters

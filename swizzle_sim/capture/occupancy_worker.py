@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-import json
 import subprocess
 import sys
 import tempfile
@@ -76,10 +75,9 @@ class Pointer:
         return self.size_bytes
 
 
-def main(question: str, answer: str) -> None:
-    """Compile the kernel of each request and write its figures, or the error."""
-    requests = json.loads(Path(question).read_text(encoding="utf-8"))["requests"]
-    Path(answer).write_text(json.dumps({"replies": [answered(one) for one in requests]}), encoding="utf-8")
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """Figures of the compiled kernel of each request, or the error."""
+    return {"replies": [answered(one) for one in request["requests"]]}
 
 
 def answered(request: dict[str, Any]) -> dict[str, Any]:

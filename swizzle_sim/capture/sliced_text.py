@@ -1,8 +1,7 @@
 """What a slice ran, as text: the part of a package that one kernel needs, which is imported without the package.
 
 Of ``aiter/ops/triton/utils/pid_preprocessing.py`` there are the functions that the kernel calls and what they need; of
-``aiter/__init__.py``, of which nothing was read, nothing. `main` is a process of its own, with Triton and the user's
-files.
+``aiter/__init__.py``, of which nothing was read, nothing. `answer` runs in a process with Triton and the user's files.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import ast
 import contextlib
 import copy
-import json
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -22,15 +20,13 @@ from xcd_model.errors import CaptureError
 FUTURE = "from __future__ import annotations\n"
 
 
-def main(question: str, answer: str) -> None:
+def answer(request: dict[str, Any]) -> dict[str, Any]:
     """Answer a request with ``texts``, ``path``, ``function`` and ``arch``."""
-    request = json.loads(Path(question).read_text(encoding="utf-8"))
     places = [Path(one).resolve() for one in request["texts"]]
     try:
-        reply = sliced(places, Path(request["path"]).resolve(), request["function"], request["arch"])
+        return sliced(places, Path(request["path"]).resolve(), request["function"], request["arch"])
     except CaptureError as error:
-        reply = {"error": str(error)}
-    Path(answer).write_text(json.dumps(reply), encoding="utf-8")
+        return {"error": str(error)}
 
 
 def sliced(places: Iterable[Path], path: Path, function: str, arch: str) -> dict[str, Any]:

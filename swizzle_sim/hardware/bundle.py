@@ -31,7 +31,7 @@ from swizzle_sim.language import Swizzle
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.waiting import with_flags_unset
 from swizzle_sim.rewrite import check_rewritten, rewrite_workload
-from swizzle_sim.rewrite.check import compare_interpreted
+from swizzle_sim.rewrite.check import Case, compare_interpreted
 from swizzle_sim.rewrite.guard import GENERAL, named
 from swizzle_sim.rewrite.price import price
 from swizzle_sim.workload.kernels import Kernel
@@ -157,11 +157,12 @@ def _candidate(
     found = rewrite_workload(work, swizzle, num_xcds=device.xcds, emission=emission)
     plain = replace(emission, handed=False)  # the probe answers with a program id
     ids = rewrite_workload(work, swizzle, num_xcds=device.xcds, emission=plain) if emission.handed else found
+    cases: tuple[Case, ...] = ()
     if check and paid:
-        compare_interpreted(found, work)
+        cases = compare_interpreted(found, work)
     elif check:
         arch = next((one for one in ARCHITECTURES if one.rstrip("a") == device.arch), device.arch)
-        check_rewritten(found, work, arch)
+        cases = check_rewritten(found, work, arch).cases
     key = f"candidate_{place}"
     order = found.guarded.swizzle.permutation(found.grid, device.xcds, work.problem)
     probe, values = probe_source(ids.guarded.form, found.grid, device.xcds, work.problem)
@@ -177,6 +178,7 @@ def _candidate(
         **{"source": finalist.source, "predicted": _predicted(finalist.score)},
         **{"emission": emission.name, "options": dict(paid.offer) if paid else {}},
         "moved": int(np.count_nonzero(order != np.arange(order.size))),
+        "races": any(case.races for case in cases),
     }
     return entry, files, list(found.grid.launch)
 

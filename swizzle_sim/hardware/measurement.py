@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from swizzle_sim.hardware.node.formulas import doubts_of, hit_rate, missing, quantities
+from swizzle_sim.hardware.node.manifest import RIGHT
 from xcd_model.errors import HardwareError
 
 KINDS = ("measured", "replayed")
@@ -19,7 +20,7 @@ class Measurement:
     candidate: str  # its id in the bundle, and what the proposer called it
     name: str
     kind: str  # ``replayed``: from a stand-in or a recording; never to be reported as a measurement
-    # ``bitwise``, ``tolerance``, ``differs``, ``failed`` or ``unchecked``: the worse of before and after timing
+    # one of `RIGHT`, ``differs``, ``failed`` or ``unchecked``: the worse of before and after timing
     right: str
     # 0 to 1. AMD: TCC_HIT over TCC_HIT + TCC_MISS, in requests. NVIDIA: of the sectors that SMs read.
     l2_hit_rate: float | None = None
@@ -75,6 +76,6 @@ def spreads(passes: Iterable[Mapping[str, Any]], arch: str) -> dict[str, tuple[f
 
 
 def _right(entry: Mapping[str, Any]) -> str:
-    order = ("bitwise", "tolerance", "unchecked", "differs", "failed")
+    order = (*RIGHT, "unchecked", "differs", "failed")
     found = [entry.get(key, {}).get("how", "unchecked") for key in ("check_before", "check_after")]
     return max(found, key=order.index)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -29,16 +28,12 @@ from xcd_model.errors import CompileError, ReplayError, SwizzleSimError
 MOST_REGISTERS = 248  # that ``maxnreg`` is tried with, downwards by the granule
 
 
-def main(question: str, answer: str) -> None:
-    """Price the request's swizzle and write what was found, or the error."""
-    request = json.loads(Path(question).read_text(encoding="utf-8"))
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """Price of the request's swizzle, or the error."""
     try:
-        reply = _priced(request)
-    except CompileError as error:
-        reply = {"error": str(error), "kind": "compile"}
+        return _priced(request)
     except SwizzleSimError as error:
-        reply = {"error": str(error), "kind": "rewrite"}
-    Path(answer).write_text(json.dumps(reply), encoding="utf-8")
+        return {"error": str(error), "kind": "compile" if isinstance(error, CompileError) else "rewrite"}
 
 
 class _Compiler:
