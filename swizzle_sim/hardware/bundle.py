@@ -22,8 +22,8 @@ from swizzle_sim.hardware.bundle_files import (
     Device,
     arguments_of,
     device_of,
-    package_files,
     probe_source,
+    standalone,
     texts,
 )
 from swizzle_sim.hardware.node.manifest import FORMAT, MANIFEST, digest, identity
@@ -90,8 +90,7 @@ def make_bundle(
     for _, more, _ in made:
         files |= more
     entries = [_original(baseline), *(entry for entry, _, _ in made)]
-    package, more = package_files(work.launch, files, entries)
-    files |= more
+    files |= standalone(work.launch, files, entries)
     manifest: dict[str, Any] = {
         **{"format": FORMAT, "version": version(), "run": origin.run, "kernel": kernel.name},
         **{"function": work.launch.function, "problem": dict(kernel.problem), "source_sha256": digest(original)},
@@ -101,7 +100,7 @@ def make_bundle(
             **{"num_warps": work.launch.num_warps, "num_stages": work.launch.num_stages, "launches": kernel.launches},
         },
         "remapped_grid": made[0][2],
-        **{"candidates": entries, "package": package},
+        "candidates": entries,
     }
     _write(folder, _sealed(manifest, files) | texts(manifest))
     return manifest
