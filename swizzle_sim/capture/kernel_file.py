@@ -30,8 +30,8 @@ def forget_files() -> None:
         del sys.modules[name]
 
 
-def load_file(path: Path) -> Any:
-    """Module of a Python file, run once."""
+def load_file(path: Path, beside: Path | None = None) -> Any:
+    """Module of a Python file, run once; it finds what lies in its folder, or beside another file."""
     if not path.is_file():
         raise CaptureError(f"{path}: no such file", code="declaration")
     name = f"{LOADED}{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
@@ -41,8 +41,9 @@ def load_file(path: Path) -> Any:
     spec = importlib.util.spec_from_file_location(name, path, loader=loader)
     assert spec
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    if sys.path[:1] != [str(path.parent)]:
-        sys.path.insert(0, str(path.parent))
+    folder = str((beside or path).parent)
+    if sys.path[:1] != [folder]:
+        sys.path.insert(0, folder)
     try:
         # not by `exec_module`: it takes kept bytecode for a file that was changed within a second to the same length
         exec(loader.source_to_code(loader.get_data(str(path)), str(path)), module.__dict__)
@@ -79,12 +80,12 @@ def words_of(error: BaseException) -> str:
 
 
 def load_function(path: str | Path, function: str, sliced_for: str = "", text_from: str | Path = "") -> Any:
-    """Return a module-level object of a file, as the file leaves it."""
+    """Return a module-level object of a file, as the file leaves it; ``text_from`` is read in its place."""
     give_block_pointers()
-    where = Path(path).resolve()
+    where, text = Path(path).resolve(), Path(text_from).resolve() if text_from else None
     if sliced_for:
-        return sliced_module(where, sliced_for, Path(text_from) if text_from else None).function(function)
-    module = load_file(where)
+        return sliced_module(where, sliced_for, text).function(function)
+    module = load_file(text or where, where)
     if not hasattr(module, function):
         raise CaptureError(f"{where.name} holds no function {function}", code="declaration")
     return getattr(module, function)

@@ -110,4 +110,4 @@ class LoadedKernel:
 
     def _place(self, error: BaseException) -> str:
         linecache.checkcache()
-        return line_of(error, self.launch.path)
+        return line_of(error, self.launch.text_from or self.launch.path)

@@ -137,23 +137,36 @@ def compile_for(launch: Launch, archs: Sequence[str], *, use_cache: bool = True)
         if kept is not None:
             found[arch] = kept
     missing = [arch for arch in archs if arch not in found]
-    if missing:
-        asked = {"requests": [requests[arch] for arch in missing]}
-        replies = run_worker(_WORKER, asked, interpret=False, timeout_s=COMPILE_TIMEOUT_S)["replies"]
-        for arch, reply in zip(missing, replies, strict=True):
-            if "error" in reply:
-                found[arch] = CompileError(reply["error"])
-                continue
-            values = requests[arch]["arguments"] if reply.pop("by_value") else None
-            one = found[arch] = compiled_as(launch.function, arch, version, reply)
-            if use_cache:
-                cache.put(keys[arch], {"compiled": asdict(one), "values": values})
+    for arch, (one, by_value) in zip(missing, _compiled_now([requests[arch] for arch in missing]), strict=True):
+        found[arch] = one
+        if use_cache and isinstance(one, Compiled):
+            values = requests[arch]["arguments"] if by_value else None
+            cache.put(keys[arch], {"compiled": asdict(one), "values": values})
     return [found[arch] for arch in archs]
 
 
-def compiled_as(function: str, arch: str, triton: str, reply: Mapping[str, Any]) -> Compiled:
+def compile_each(launches: Sequence[Launch], arch: str) -> list[Compiled | CompileError]:
+    """As `compile_launch`, several launches in one process, none of them cached."""
+    return [one for one, _ in _compiled_now([request_of(launch, arch) for launch in launches])]
+
+
+def _compiled_now(requests: Sequence[dict[str, Any]]) -> list[tuple[Compiled | CompileError, bool]]:
+    """What each request compiles to, and whether that depends on the values of arguments, not only on their class."""
+    if not requests:
+        return []
+    asked, version = {"requests": list(requests)}, triton_version()
+    replies = run_worker(_WORKER, asked, interpret=False, timeout_s=COMPILE_TIMEOUT_S)["replies"]
+    return [
+        (CompileError(reply["error"]), False)
+        if "error" in reply
+        else (_compiled_as(one["function"], one["arch"], version, reply), reply["by_value"])
+        for one, reply in zip(requests, replies, strict=True)
+    ]
+
+
+def _compiled_as(function: str, arch: str, triton: str, reply: Mapping[str, Any]) -> Compiled:
     """Take the compiling process's figures, and time the loop's code."""
-    figures = dict(reply)
+    figures = {name: value for name, value in reply.items() if name != "by_value"}
     loop, unrolled = [Controlled(*one) for one in figures.pop("loop", ())], figures.pop("unrolled", 1)
     if figures.get("vector_cycles"):
         figures["vector_loads"] = figures["loads_per_step"]

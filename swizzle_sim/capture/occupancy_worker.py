@@ -225,7 +225,7 @@ def _located(request: dict[str, Any], error: CompilationError) -> str:
         text = cause.error_message or text
     elif cause is not error:
         text = f"{type(cause).__name__}: {cause}"
-    source = Path(where).read_text(encoding="utf-8")
+    source = Path(request["text_from"] or where).read_text(encoding="utf-8")
     if error.src and error.src in source and hasattr(error.node, "lineno"):
         first = source[: source.index(error.src)].count("\n")
         where = f"{where}:{first + error.node.lineno}"

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -79,7 +77,7 @@ def check_rewritten(rewritten: Rewritten, work: Workload, arch: str, seed: int =
     included, and each program must touch exactly what the original's program of its tile touches.
     """
     cases = compare_interpreted(rewritten, work, seed)
-    with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder, on_path(work.launch):
+    with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder:
         new = Path(folder, rewritten.path.name)
         new.write_bytes(rewritten.text)
         before = compile_launch(work.launch, arch)
@@ -129,7 +127,7 @@ def run_side_by_side(rewritten: Rewritten, launches: Iterable[Sampled], seed: in
             path=rewritten.path,
             line=waiting,
         )
-    with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder, on_path(works[0][0].launch):
+    with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder:
         new = Path(folder, rewritten.path.name)
         new.write_bytes(rewritten.text)
         cases = [_case(rewritten, *one, new, seed) for one in works]
@@ -169,7 +167,7 @@ def _interpreted(rewritten: Rewritten, cases: list[dict[str, Any]]) -> dict[str,
         {
             **case,
             "inputs": hashlib.sha256(Path(case["inputs"]).read_bytes()).hexdigest(),
-            "launches": [{**one, "path": ""} for one in case["launches"]],
+            "launches": [{**one, "path": "", "text_from": ""} for one in case["launches"]],
         }
         for case in cases
     ]
@@ -186,30 +184,10 @@ def _interpreted(rewritten: Rewritten, cases: list[dict[str, Any]]) -> dict[str,
     return reply
 
 
-@contextlib.contextmanager
-def on_path(launch: Launch) -> Iterator[None]:
-    """While inside, workers can import the modules of the folder of a file that is run whole.
-
-    One that is sliced finds them itself; its folder may hold a ``copy.py`` that would hide the standard library's.
-    """
-    before = os.environ.get("PYTHONPATH")
-    if not launch.sliced_for:
-        folder = str(Path(launch.path).resolve().parent)
-        os.environ["PYTHONPATH"] = os.pathsep.join([folder, *filter(None, [before])])
-    try:
-        yield
-    finally:
-        os.environ.pop("PYTHONPATH", None)
-        os.environ |= {"PYTHONPATH": before} if before is not None else {}
-
-
 def relaunched(rewritten: Rewritten, launch: Launch, path: Path) -> Launch:
-    """Launch of the rewritten kernel in a file."""
+    """Launch of the rewritten kernel in a file, which imports from around the original."""
     extra = {rewritten.constexpr: rewritten.num_xcds} if rewritten.constexpr else {}
-    constexprs = {**launch.constexprs, **extra}
-    if launch.sliced_for:  # it imports from around the original
-        return replace(launch, text_from=path, constexprs=constexprs)
-    return replace(launch, path=path, constexprs=constexprs)
+    return replace(launch, text_from=path, constexprs={**launch.constexprs, **extra})
 
 
 def _case(
