@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from swizzle_sim.hardware.measurement import Measurement
 from swizzle_sim.hardware.node.manifest import RIGHT
-from swizzle_sim.hardware.results import measurements_of, of_kinds
+from swizzle_sim.hardware.results import Measurement, measurements_of, of_kinds
 from swizzle_sim.language import family
 from xcd_model.errors import HardwareError
 
