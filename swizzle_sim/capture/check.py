@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from swizzle_sim.capture.claims import TileClaims
-from swizzle_sim.capture.follow import program_ids
 from swizzle_sim.capture.interpret import Interpreter, Touch
 from swizzle_sim.capture.loaded_kernel import LoadedKernel
 from xcd_model import Trace
@@ -56,17 +55,13 @@ def check(
 
     Tensors that are no index read as zeros, and products are left out: nothing that was followed depends on them.
     """
-    real = Interpreter(kernel.language, kernel.space, trace.line_bytes, index_data, claims)
-    real.builder.set_grid_dim(*kernel.grid)
+    real = Interpreter(kernel, trace.line_bytes, index_data, claims)
     done: list[int] = []
     instructions = 0
     for workgroup in workgroups:
         if instructions > ENOUGH and len(done) >= AT_LEAST:
             break
-        x, y, z = program_ids(np.array([workgroup]), kernel.grid)[:, 0].tolist()
-        real.builder.set_grid_idx(x, y, z)
-        real.begin(workgroup)
-        kernel.run(real.builder)
+        real.run(workgroup)
         _compare(kernel, trace, workgroup, real.touches)
         done.append(workgroup)
         instructions += len(real.touches)

@@ -46,22 +46,6 @@ def give_results(names: dict[str, Any], make: Callable[[str, Any], Any]) -> None
             names[name] = make(value.__name__, value)
 
 
-def give_data_results(interpreter: Any) -> None:
-    """Compute the library's functions in every kernel that is interpreted from now on."""
-    patch, done = interpreter._patch_lang, set()
-
-    def computed(name: str, _stub: Any) -> Any:
-        return lambda *given: on_data(name, given, interpreter)
-
-    def patched(function: Any) -> Any:
-        if id(function.__globals__) not in done:
-            done.add(id(function.__globals__))
-            give_results(function.__globals__, computed)
-        return patch(function)
-
-    interpreter._patch_lang = patched
-
-
 def answers_truth(name: str) -> bool:
     """Whether a function answers truth values, as integers."""
     return name.startswith(("is", "finite", "signbit"))

@@ -15,9 +15,7 @@ import numpy as np
 
 from swizzle_sim.capture.claims import TileClaims
 from swizzle_sim.capture.follow import ControlFlowPath, assemble, program_ids
-from swizzle_sim.capture.language import Language
 from swizzle_sim.capture.loaded_kernel import LoadedKernel
-from swizzle_sim.capture.memory import AddressSpace
 from swizzle_sim.capture.record import Templates, outside
 from swizzle_sim.capture.values import item_bytes, source_line
 from xcd_model import Trace
@@ -51,50 +49,57 @@ class Interpreter:
     A tensor without items in ``memory`` reads as zeros and drops what is written, and ``tl.dot`` adds nothing then.
     """
 
-    def __init__(
-        self,
-        language: Language,
-        space: AddressSpace,
-        line_bytes: int,
-        memory: Mapping[int, np.ndarray],
-        claims: TileClaims,
-    ):
-        self.space, self.line_bytes, self.memory, self.claims = space, line_bytes, memory, claims
+    def __init__(self, kernel: LoadedKernel, line_bytes: int, memory: Mapping[int, np.ndarray], claims: TileClaims):
+        interpreter = kernel.language.interpreter
+        self.kernel, self.space, self.line_bytes = kernel, kernel.space, line_bytes
+        self.memory, self.claims = memory, claims
         self.workgroup, self._turn = 0, 0
         self.touches: list[Touch] = []
         self._shapes: dict[tuple, Touched] = {}
-        self.builder = language.interpreter.InterpreterBuilder()
-        self._handle = language.interpreter.TensorHandle
-        if len(memory) < len(space.names):  # without data there is nothing to multiply
+        self.builder = interpreter.InterpreterBuilder()
+        self.builder.set_grid_dim(*kernel.grid)
+        self._handle = interpreter.TensorHandle
+        self._has_data = len(memory) == len(self.space.names)
+        if not self._has_data:  # there is nothing to multiply
             self.builder.create_dot = lambda a, b, d, *options: d
             self.builder.is_without_data = True
         self.builder.create_assume = lambda condition: None  # the compiler takes it at its word
-        self._np_type = language.interpreter._get_np_dtype
+        self._np_type = interpreter._get_np_dtype
         for name, where in MEMORY.items():
             setattr(self.builder, name, partial(self._access, getattr(self.builder, name), *where))
 
-    def begin(self, workgroup: int) -> None:
-        """Forget what was touched: the next to run is this workgroup."""
+    def run(self, workgroup: int) -> Counter[str]:
+        """Interpret one workgroup, forgetting what was touched before; the operations of its products."""
         self.workgroup, self._turn = workgroup, 0
         self.touches.clear()
+        self.builder.set_grid_idx(*program_ids(np.array([workgroup]), self.kernel.grid)[:, 0].tolist())
+        return self.kernel.run(self.builder)
 
-    def _touch(self, pointer: Any, mask: Any, is_write: bool) -> int | None:
-        """List one instruction; the tensor it touches, None for none."""
+    def lanes(self, pointer: Any, mask: Any) -> tuple[np.ndarray, int, np.ndarray | None]:
+        """Addresses of the lanes in order, bytes of an item, and which lanes are active, None for all."""
         size = item_bytes(pointer.dtype)
         address = pointer.data.astype(np.int64)
         axes = lane_axes(address, size)
-        address = np.transpose(address, axes).reshape(-1)
-        keep = None
-        if mask is not None:
-            keep = np.transpose(np.broadcast_to(mask.data, pointer.data.shape), axes).reshape(-1)
-        active = address if keep is None else address[keep]
-        if active.size == 0:
-            return None
+        flat = np.transpose(address, axes).reshape(-1)
+        if mask is None:
+            return flat, size, None
+        return flat, size, np.transpose(np.broadcast_to(mask.data, address.shape), axes).reshape(-1)
+
+    def tensor_of(self, active: np.ndarray, size: int, is_write: bool) -> int:
+        """Tensor that active lanes touch; none may leave it."""
         first, end = int(active.min()), int(active.max()) + size
         if self.space.outside(first, end):
             raise CaptureError(f"{source_line()}: {outside(self.space, first, end, is_write)}")
-        tensor = int(self.space.owner(first))
-        base = first // self.line_bytes
+        return int(self.space.owner(first))
+
+    def _touch(self, pointer: Any, mask: Any, is_write: bool) -> int | None:
+        """List one instruction; the tensor it touches, None for none."""
+        address, size, keep = self.lanes(pointer, mask)
+        active = address if keep is None else address[keep]
+        if active.size == 0:
+            return None
+        tensor = self.tensor_of(active, size, is_write)
+        base = int(active.min()) // self.line_bytes
         moved = address - base * self.line_bytes
         if keep is not None:
             moved = np.where(keep, moved, -1)
@@ -119,6 +124,8 @@ class Interpreter:
         if "atomic" in real.__name__:
             self._touch(pointer, under, False)
         tensor = self._touch(pointer, under, is_write)
+        if tensor is None and self._has_data:
+            return real(*given, **named)
         if tensor is None or tensor not in self.memory:
             kind = pointer.get_element_ty()
             return self._handle(np.zeros(pointer.data.shape, self._np_type(kind)), kind)
@@ -142,20 +149,16 @@ def interpret_all(
 ) -> tuple[Trace, Counter[str]]:
     """Trace of a launch, workgroups in order, and operations of all products; ``memory`` is changed in place."""
     total = int(np.prod(kernel.grid, dtype=np.int64))
-    real = Interpreter(kernel.language, kernel.space, line_bytes, memory, TileClaims(total))
-    real.builder.set_grid_dim(*kernel.grid)
+    real = Interpreter(kernel, line_bytes, memory, TileClaims(total))
     templates, paths = Templates(), []
     flops: Counter[str] = Counter()
     for workgroup in range(total):
-        own = np.array([workgroup], np.int64)
-        real.builder.set_grid_idx(*program_ids(own, kernel.grid)[:, 0].tolist())
-        real.begin(workgroup)
-        flops += kernel.run(real.builder)
+        flops += real.run(workgroup)
         base, number = np.empty((len(real.touches), 1), np.int64), np.empty((len(real.touches), 1), np.int32)
         for i, touch in enumerate(real.touches):
             lowest = int(touch.touched.line.min())
             moved = touch.touched._replace(line=touch.touched.line - lowest)
             base[i], number[i] = touch.base + lowest, templates.number(moved, touch.tensor, touch.is_write)
-        paths.append(ControlFlowPath(own, base, number))
+        paths.append(ControlFlowPath(np.array([workgroup], np.int64), base, number))
         on_progress(workgroup + 1, total)
     return assemble(paths, templates, kernel, line_bytes), flops

@@ -17,6 +17,7 @@ from swizzle_sim.capture.sliced_module import forget_sliced, sliced_files, slice
 from xcd_model.errors import CaptureError
 
 LOADED = "swizzle_sim_loaded_"  # prefix of the module names of users' files
+JITTED = ("JITFunction", "InterpretedFunction")
 INSTALLED = ("site-packages", "dist-packages")
 LANGUAGE_NAMES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64", "bool": "int1",
                   "fp8e4": "float8e4nv", "fp8e4nv": "float8e4nv", "fp8e5": "float8e5", "fp8e4b8": "float8e4b8",
@@ -30,8 +31,8 @@ def forget_files() -> None:
         del sys.modules[name]
 
 
-def load_file(path: Path) -> Any:
-    """Module of a Python file, run once."""
+def load_file(path: Path, beside: Path | None = None) -> Any:
+    """Module of a Python file, run once; it finds what lies in its folder, or beside another file."""
     if not path.is_file():
         raise CaptureError(f"{path}: no such file", code="declaration")
     name = f"{LOADED}{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
@@ -41,8 +42,9 @@ def load_file(path: Path) -> Any:
     spec = importlib.util.spec_from_file_location(name, path, loader=loader)
     assert spec
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    if sys.path[:1] != [str(path.parent)]:
-        sys.path.insert(0, str(path.parent))
+    folder = str((beside or path).parent)
+    if sys.path[:1] != [folder]:
+        sys.path.insert(0, folder)
     try:
         # not by `exec_module`: it takes kept bytecode for a file that was changed within a second to the same length
         exec(loader.source_to_code(loader.get_data(str(path)), str(path)), module.__dict__)
@@ -79,15 +81,20 @@ def words_of(error: BaseException) -> str:
 
 
 def load_function(path: str | Path, function: str, sliced_for: str = "", text_from: str | Path = "") -> Any:
-    """Return a module-level object of a file, as the file leaves it."""
+    """``@triton.jit`` function of a file, under its decorators; ``text_from`` is read in the file's place."""
     give_block_pointers()
-    where = Path(path).resolve()
+    where, text = Path(path).resolve(), Path(text_from).resolve() if text_from else None
     if sliced_for:
-        return sliced_module(where, sliced_for, Path(text_from) if text_from else None).function(function)
-    module = load_file(where)
-    if not hasattr(module, function):
+        found = sliced_module(where, sliced_for, text).function(function)
+    else:
+        found = getattr(load_file(text or where, where), function, None)
+    if found is None:
         raise CaptureError(f"{where.name} holds no function {function}", code="declaration")
-    return getattr(module, function)
+    while type(found).__name__ not in JITTED:
+        if not hasattr(found, "fn"):
+            raise CaptureError(f"{where.name}: {function} is no @triton.jit function", code="declaration")
+        found = found.fn
+    return found
 
 
 def constant(value: Any) -> Any:

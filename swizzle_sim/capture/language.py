@@ -21,10 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from swizzle_sim.capture.block_logic import join_blocks
 from swizzle_sim.capture.device_library import answers_truth, give_results, on_data
 from swizzle_sim.capture.process import check_installed
-from swizzle_sim.capture.scalars import give_aggregates_methods, give_scalars_methods
+from swizzle_sim.capture.scalars import give_aggregates_methods, give_scalars_methods, join_blocks
 from swizzle_sim.capture.values import Unknown, Value, agree, known, refuse, source_line
 from xcd_model.errors import CaptureError
 

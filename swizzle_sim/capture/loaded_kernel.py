@@ -17,21 +17,12 @@ from swizzle_sim.workload.launch import Array, Launch
 from xcd_model.errors import CaptureError
 
 
-def unwrap(function: Any) -> Any:
-    """``@triton.jit`` function under autotuners and heuristics."""
-    while not hasattr(function, "rewrite") and hasattr(function, "fn"):
-        function = function.fn
-    if not hasattr(function, "rewrite"):
-        raise CaptureError(f"{function!r} is no @triton.jit function", code="declaration")
-    return function
-
-
 class LoadedKernel:
     """A launch that can be run, one workgroup or many at a time."""
 
     def __init__(self, language: Language, launch: Launch, space: AddressSpace):
         self.language, self.launch, self.space = language, launch, space
-        jit = unwrap(load_function(launch.path, launch.function, launch.sliced_for))
+        jit = load_function(launch.path, launch.function, launch.sliced_for, launch.text_from or "")
         self.function = jit.rewrite()
         language.patch(jit.fn)
         self.parameters = inspect.signature(jit.fn).parameters
@@ -110,4 +101,4 @@ class LoadedKernel:
 
     def _place(self, error: BaseException) -> str:
         linecache.checkcache()
-        return line_of(error, self.launch.path)
+        return line_of(error, self.launch.text_from or self.launch.path)

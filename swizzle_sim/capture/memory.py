@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 
+from swizzle_sim.capture.device_library import bfloat16_bits
 from swizzle_sim.workload.launch import Array
 from xcd_model import Tensor
 from xcd_model.errors import CaptureError
@@ -57,11 +57,12 @@ class AddressSpace:
         return (np.less(first, self.base[owner])) | (np.greater(end, self.base[owner] + self.size[owner]))
 
 
-def real_items(space: AddressSpace, given: Path | None, *, everything: bool, seed: int) -> dict[int, np.ndarray]:
-    """Items by tensor: of index tensors, or of all."""
+def real_items(
+    space: AddressSpace, given: Mapping[str, np.ndarray], *, everything: bool, seed: int
+) -> dict[int, np.ndarray]:
+    """Items by tensor, of index tensors or of all: as given, else drawn at random, but for indices and locks."""
     wanted = [i for i, array in enumerate(space.arrays) if everything or array.is_index or array.points_to]
     check_memory([(space.names[i], int(space.size[i])) for i in wanted])
-    arrays = dict(np.load(given)) if given else {}
     draw = np.random.default_rng(seed)
     found = {}
     for i in wanted:
@@ -69,8 +70,8 @@ def real_items(space: AddressSpace, given: Path | None, *, everything: bool, see
         if array.points_to:
             places = [int(space.base[space.names.index(one)]) for one in array.points_to]
             found[i] = flat_items(name, array, np.array(places, array.dtype))
-        elif name in arrays:
-            found[i] = flat_items(name, array, arrays[name])
+        elif name in given:
+            found[i] = flat_items(name, array, given[name])
         elif array.is_index:
             raise CaptureError(
                 f"{name} has is_index=True, so its values decide addresses: make_inputs has to give it",
@@ -90,27 +91,34 @@ def flat_items(name: str, array: Array, values: np.ndarray) -> np.ndarray:
             f"{name}: make_inputs gives shape {values.shape}, declared is {array.shape}", code="arguments"
         )
     if values.dtype != kind:
-        if kind.kind in "iub" or values.dtype.kind not in "fiub":
+        if (kind.kind in "iub" and array.dtype != "bf16") or values.dtype.kind not in "fiub":
             raise CaptureError(f"{name}: make_inputs gives {values.dtype}, declared is {array.dtype}", code="arguments")
         values = _as_bits(values, array.dtype, kind)
     flat = np.zeros(array.n_items, kind)
-    view = np.lib.stride_tricks.as_strided(flat, array.shape, [s * kind.itemsize for s in array.item_strides])
-    view[...] = values
+    laid_out(array, flat)[...] = values
     return flat
 
 
+def laid_out(array: Array, flat: np.ndarray) -> np.ndarray:
+    """Items in memory order as the tensor's shape and strides have them: a view."""
+    return np.lib.stride_tricks.as_strided(flat, array.shape, [s * flat.itemsize for s in array.item_strides])
+
+
 def _as_bits(values: np.ndarray, dtype: str, kind: np.dtype) -> np.ndarray:
-    if dtype == "bf16":
-        return (np.ascontiguousarray(values, np.float32).view(np.uint32) >> 16).astype(np.uint16)
-    return values.astype(kind)
+    return bfloat16_bits(values) if dtype == "bf16" else values.astype(kind)
 
 
 def _draw(array: Array, draw: np.random.Generator) -> np.ndarray:
     kind = np.dtype(KINDS.get(array.dtype, array.dtype))
-    if array.role == "out" or (kind.kind in "iub" and array.dtype not in KINDS):
+    if array.role == "out":
         return np.zeros(array.n_items, kind)
-    values = draw.standard_normal(array.n_items, np.float32)
-    return _as_bits(values, array.dtype, kind)
+    if array.dtype.startswith("fp8"):
+        return draw.integers(0, 0x70, array.n_items, np.uint8)  # bits of finite numbers
+    if array.dtype.startswith(("fp", "bf")):
+        return _as_bits(draw.standard_normal(array.n_items, np.float32), array.dtype, kind)
+    if array.drawn_between:
+        return draw.integers(*array.drawn_between, array.n_items, np.int16).astype(kind)
+    return np.zeros(array.n_items, kind)
 
 
 def check_memory(wanted: Sequence[tuple[str, int]]) -> None:

@@ -29,7 +29,7 @@ ARCHITECTURES = ("gfx942", "gfx950", "gfx1250", "sm_90a", "sm_100a", "sm_121a")
 COMPILE_TIMEOUT_S = 600.0
 NOT_HERE = "; not compiled here: "  # in the source of resources, before the reason
 BURST = ("burst_loads", "burst_cycles", "busy_cycles")  # of a remapped kernel as it is compiled
-_FORMAT = 21  # of the entries on disk
+_FORMAT = 22  # of the entries on disk
 _WORKER = "swizzle_sim.capture.occupancy_worker"
 
 
@@ -132,26 +132,36 @@ def compile_for(launch: Launch, archs: Sequence[str], *, use_cache: bool = True)
     requests = {arch: request_of(launch, arch) for arch in archs}
     cache, keys = DiskCache("compiled"), {arch: _key(one, path, version) for arch, one in requests.items()}
     found: dict[str, Compiled | CompileError] = {}
-    for arch, request in requests.items():
-        kept = _cached(cache.get(keys[arch]), request["arguments"]) if use_cache else None
+    for arch in archs:
+        kept = _cached(cache.get(keys[arch])) if use_cache else None
         if kept is not None:
             found[arch] = kept
     missing = [arch for arch in archs if arch not in found]
-    if missing:
-        asked = {"requests": [requests[arch] for arch in missing]}
-        replies = run_worker(_WORKER, asked, interpret=False, timeout_s=COMPILE_TIMEOUT_S)["replies"]
-        for arch, reply in zip(missing, replies, strict=True):
-            if "error" in reply:
-                found[arch] = CompileError(reply["error"])
-                continue
-            values = requests[arch]["arguments"] if reply.pop("by_value") else None
-            one = found[arch] = compiled_as(launch.function, arch, version, reply)
-            if use_cache:
-                cache.put(keys[arch], {"compiled": asdict(one), "values": values})
+    for arch, one in zip(missing, _compiled_now([requests[arch] for arch in missing]), strict=True):
+        found[arch] = one
+        if use_cache and isinstance(one, Compiled):
+            cache.put(keys[arch], asdict(one))
     return [found[arch] for arch in archs]
 
 
-def compiled_as(function: str, arch: str, triton: str, reply: Mapping[str, Any]) -> Compiled:
+def compile_each(launches: Sequence[Launch], arch: str) -> list[Compiled | CompileError]:
+    """As `compile_launch`, several launches in one process, none of them cached."""
+    return _compiled_now([request_of(launch, arch) for launch in launches])
+
+
+def _compiled_now(requests: Sequence[dict[str, Any]]) -> list[Compiled | CompileError]:
+    """What each request compiles to, in one process."""
+    if not requests:
+        return []
+    asked, version = {"requests": list(requests)}, triton_version()
+    replies = run_worker(_WORKER, asked, interpret=False, timeout_s=COMPILE_TIMEOUT_S)["replies"]
+    return [
+        CompileError(reply["error"]) if "error" in reply else _compiled_as(one["function"], one["arch"], version, reply)
+        for one, reply in zip(requests, replies, strict=True)
+    ]
+
+
+def _compiled_as(function: str, arch: str, triton: str, reply: Mapping[str, Any]) -> Compiled:
     """Take the compiling process's figures, and time the loop's code."""
     figures = dict(reply)
     loop, unrolled = [Controlled(*one) for one in figures.pop("loop", ())], figures.pop("unrolled", 1)
@@ -209,13 +219,11 @@ def _class_of(value: Any) -> Any:
     return [value if value == 1 else "int", value % 16 == 0, value.bit_length() // 32]
 
 
-def _cached(entry: Any, arguments: dict[str, Any]) -> Compiled | None:
-    """Entry of the cache, unless it is missing, damaged, of other values, or one of its source files has changed."""
+def _cached(entry: Any) -> Compiled | None:
+    """Entry of the cache, unless it is missing, damaged, or one of its source files has changed."""
     try:
-        found, values = Compiled(**entry["compiled"]), entry["values"]
-    except (TypeError, KeyError):
-        return None
-    if values is not None and values != arguments:  # heuristics look at values, not at their class
+        found = Compiled(**entry)
+    except TypeError:
         return None
     return found if all(digest(where) == known for where, known in found.files.items()) else None
 

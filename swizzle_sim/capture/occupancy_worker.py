@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-import json
 import subprocess
 import sys
 import tempfile
@@ -18,7 +17,6 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, make_backend
 from triton.compiler.errors import CompilationError
-from triton.runtime.autotuner import Heuristics
 from triton.runtime.jit import JITFunction, create_function_from_signature
 from triton.tools.tensor_descriptor import TensorDescriptor
 
@@ -76,10 +74,9 @@ class Pointer:
         return self.size_bytes
 
 
-def main(question: str, answer: str) -> None:
-    """Compile the kernel of each request and write its figures, or the error."""
-    requests = json.loads(Path(question).read_text(encoding="utf-8"))["requests"]
-    Path(answer).write_text(json.dumps({"replies": [answered(one) for one in requests]}), encoding="utf-8")
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """Figures of the compiled kernel of each request, or the error."""
+    return {"replies": [answered(one) for one in request["requests"]]}
 
 
 def answered(request: dict[str, Any]) -> dict[str, Any]:
@@ -105,8 +102,8 @@ def compile_one(request: dict[str, Any]) -> dict[str, Any]:
         name: _tensor(value) if isinstance(value, dict) else value for name, value in request["arguments"].items()
     }
     constants = {name: constant(value) for name, value in request["constexprs"].items()}
-    decorated = load_function(request["path"], request["function"], request["sliced_for"], request["text_from"])
-    function, given, by_value = _undecorated(decorated, {**arguments, **constants}, request)
+    function = load_function(request["path"], request["function"], request["sliced_for"], request["text_from"])
+    given = {**arguments, **constants}
     target = target_of(request["arch"])
     backend = make_backend(target)
     given |= {"num_warps": request["num_warps"], "num_stages": request["num_stages"], **request["options"]}
@@ -134,7 +131,6 @@ def compile_one(request: dict[str, Any]) -> dict[str, Any]:
         "options": _plain(options.__dict__),
         "compile_s": time.perf_counter() - started,
         "files": own_files(),
-        "by_value": by_value,
     }
 
 
@@ -190,25 +186,6 @@ def _said(*command: str) -> str:
     return done.stdout
 
 
-def _undecorated(
-    kernel: Any, given: dict[str, Any], request: dict[str, Any]
-) -> tuple[JITFunction, dict[str, Any], bool]:
-    """Return the jitted function under its decorators, with the constants that heuristics compute, if there are any."""
-    by_value = False
-    while not isinstance(kernel, JITFunction):
-        if isinstance(kernel, Heuristics):
-            by_value = True
-            try:
-                given = {**given, **{name: rule(given) for name, rule in kernel.values.items() if name not in given}}
-            except KeyError as error:
-                where = f"{request['path']}: {request['function']}"
-                raise Refused(f"{where}: the launch gives no {error}, which a heuristic reads") from None
-        if not hasattr(kernel, "fn"):
-            raise Refused(f"{request['path']}: {request['function']} is no @triton.jit function")
-        kernel = kernel.fn
-    return kernel, given, by_value
-
-
 def _check_given(function: JITFunction, given: dict[str, Any], request: dict[str, Any]) -> None:
     """Name what is missing as the capture does: Triton's binder names a function of its own."""
     missing = [one.name for one in function.params if one.name not in given and not one.has_default]
@@ -227,7 +204,7 @@ def _located(request: dict[str, Any], error: CompilationError) -> str:
         text = cause.error_message or text
     elif cause is not error:
         text = f"{type(cause).__name__}: {cause}"
-    source = Path(where).read_text(encoding="utf-8")
+    source = Path(request["text_from"] or where).read_text(encoding="utf-8")
     if error.src and error.src in source and hasattr(error.node, "lineno"):
         first = source[: source.index(error.src)].count("\n")
         where = f"{where}:{first + error.node.lineno}"

@@ -1,7 +1,7 @@
 """Processes that import Triton: it fixes on import whether it interprets or compiles, and a kernel's file runs there.
 
 `worker_reply` sends a request to the capture worker, which answers one, or, inside ``with shared_worker():``, one after
-another until it dies or is spent. `run_worker` runs any other worker for one request: JSON in, JSON out.
+another until it dies or is spent. `run_worker` has ``module.answer(request)`` answered in a process of its own.
 """
 
 from __future__ import annotations
@@ -194,7 +194,10 @@ def shared_worker() -> Iterator[TritonWorker]:
 
 
 def _command(module: str, *arguments: str, interpret: bool, **more: str) -> dict[str, Any]:
-    """Process of ``module.main(*arguments)``: our own folders of ``PYTHONPATH`` are added after its imports."""
+    """Process of ``module.main()``, or of ``module.answer`` of a request in a file, with a file for the reply.
+
+    Our own folders of ``PYTHONPATH`` are added after its imports.
+    """
     users = environment(interpret=interpret)["PYTHONPATH"]
     begin = f"from {__name__} import begin; begin()"
     return {
@@ -216,7 +219,12 @@ def begin() -> None:
         own = [os.getcwd(), *users.split(os.pathsep)]
         sys.path[:] = [*own, *(path for path in sys.path if path not in own)]
         sys.argv, os.environ["PYTHONPATH"] = [name, *arguments], users
-        module.main(*arguments)
+        if arguments:
+            question, answer = map(Path, arguments)
+            reply = module.answer(json.loads(question.read_text(encoding="utf-8")))
+            answer.write_text(json.dumps(reply), encoding="utf-8")
+        else:
+            module.main()
         status = 0
     except BaseException:  # as Python itself would say it
         traceback.print_exc()
@@ -236,7 +244,7 @@ def _last_words(said: IO[bytes], since_bytes: int = 0) -> str:
 
 
 def run_worker(module: str, request: dict[str, Any], *, interpret: bool, timeout_s: float) -> dict[str, Any]:
-    """Answer of ``module.main(request_file, reply_file)``, run in another process."""
+    """Answer of ``module.answer(request)``, in another process."""
     triton_version()
     with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder, tempfile.TemporaryFile() as said:
         question, answer = Path(folder, "request.json"), Path(folder, "reply.json")

@@ -230,10 +230,14 @@ def recording_of(jit: Any, values: Mapping[str, Any], grid: Any) -> dict[str, An
 
 
 class Source:
-    """A kernel, the functions it calls and what the globals mean that they read, as one file; the kernel last."""
+    """A kernel, the functions it calls and what the globals mean that they read, as one file; the kernel last.
 
-    def __init__(self, jit: Any):
+    ``classes`` says whether it may hold aggregates of Triton's language.
+    """
+
+    def __init__(self, jit: Any, *, classes: bool = False):
         self.problems: list[str] = []
+        self._classes = classes
         self._defined: dict[str, Any] = {"triton": ("triton", "")}  # what each name means: a function, or see `_line`
         self._written: list[str] = []
         self.name = self._function(jit, jit.fn.__name__)
@@ -267,14 +271,29 @@ class Source:
         self._written.append(f"@triton.{kind}{f'({given})' if given else ''}\n{text}")
         return name
 
+    def _aggregate(self, kind: type, wanted: str) -> str:
+        """Name of an aggregate in the file, written with its methods where it is not there."""
+        name = next((one for one, meaning in self._defined.items() if meaning is kind), "")
+        if not name:
+            name = self._bind(wanted, kind)
+            method = next(one.fn for one in vars(kind).values() if _is_jit(one))
+            text = Path(method.__code__.co_filename).read_text(encoding="utf-8")
+            classes = (one for one in ast.walk(ast.parse(text)) if isinstance(one, ast.ClassDef))
+            node = next(one for one in classes if one.name == kind.__name__)
+            lines = text.splitlines()[node.decorator_list[0].lineno - 1 : node.end_lineno]
+            own = self._edited(textwrap.dedent("\n".join(lines)), method.__globals__)
+            self._written.append(re.sub(rf"\bclass\s+{kind.__name__}\b", f"class {name}", own, count=1))
+        return name
+
     def _edited(self, text: str, scope: Mapping[str, Any]) -> str:
-        """Function with the names of the file, without annotations that may be torch's: of no use to Triton."""
+        """Function or class with the names of the file, without annotations that are of no use to Triton."""
         function: Any = ast.parse(text).body[0]
+        is_class = isinstance(function, ast.ClassDef)
         names = [one for one in ast.walk(function) if isinstance(one, ast.Name)]
-        own = {one.arg for one in ast.walk(function.args) if isinstance(one, ast.arg)}
+        own = {one.arg for one in ast.walk(function) if isinstance(one, ast.arg)}
         own |= {one.id for one in names if not isinstance(one.ctx, ast.Load)}
-        edits = [(function.returns, "None")] if function.returns else []
-        todo: list[Any] = [function.args, *function.body]
+        edits = [(function.returns, "None")] if getattr(function, "returns", None) else []
+        todo: list[Any] = [*(function.decorator_list if is_class else [function.args]), *function.body]
         while todo:
             inner = node = todo.pop()
             chain: list[Any] = []  # nodes of ``a.b.c`` from the innermost
@@ -313,6 +332,8 @@ class Source:
             value = value.fn  # autotuners and heuristics
         if _is_jit(value):
             return self._function(value, name)
+        if self._classes and isinstance(value, type) and getattr(value, "__triton_aggregate__", False):
+            return self._aggregate(value, name)
         if isinstance(value, types.ModuleType):
             # the device library that goes by the GPU that compiles, in place of the one of this GPU
             module = re.sub(r"\.(cuda|hip)\.libdevice$", ".libdevice", value.__name__)

@@ -21,6 +21,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from swizzle_sim.capture.recorder import Source
 from swizzle_sim.capture.stand_ins import StandIn, driver_for, module_of, torch_for
 from swizzle_sim.triton_source.source_file import SourceFile, read_source
 from swizzle_sim.triton_source.top_level_slice import LAST, TopLevelSlice, reads_of, undefined
@@ -38,9 +39,7 @@ class SlicedModule:
         self.module = ModuleType(module_name(path))  # of the plain type, since Triton takes nothing else for one
         self._path, self._arch, self._file = path, arch, str(text_from or path)
         self._run: set[tuple] = set()
-        self.ran: list[ast.stmt] = []
         self._lazy: Any = None
-        self.roots: set[Path] = set()  # folders that imports of this file start from
         self._source = _source(text_from or path)
         self._slice = TopLevelSlice(self._source.tree, self._decorators)
         self.annotates_later = any(
@@ -81,27 +80,9 @@ class SlicedModule:
             why = undefined(self._source.tree, name)
             raise CaptureError(f"{self._path.name}{why}", code="declaration") from None
 
-    @property
-    def source_text(self) -> str:
-        """Text of the file."""
-        return self._source.text
-
     def is_jit(self, stmt: ast.AST) -> bool:
         """Whether a statement defines a function of Triton."""
         return isinstance(stmt, ast.FunctionDef) and self._source.aliases.jit_decorator(stmt) is not None
-
-    def finds(self, stmt: ast.Import | ast.ImportFrom) -> bool:
-        """Whether what a statement imports is there, rather than stood in for."""
-        places = [self._place(*one) for one in _modules_of(stmt)]
-        return all(place is not None and module_file(place[0]) is not None for place in places)
-
-    def read_imports(self, stmt: ast.Import | ast.ImportFrom) -> None:
-        """Read what a statement imports, though it did not run here: on another GPU it may."""
-        for name, level in _modules_of(stmt):
-            other = self._import(name, fromlist=("",), level=level)
-            for one in stmt.names if isinstance(stmt, ast.ImportFrom) else ():
-                with contextlib.suppress(AttributeError):
-                    getattr(other, one.name)
 
     def other_decorators(self, function: str) -> list[ast.expr]:
         """Decorators of a Triton function that were not run: autotuners, heuristics and whatever wraps them."""
@@ -126,7 +107,6 @@ class SlicedModule:
             for name in needed - self._slice.names - own.keys():
                 if _has(other, name):
                     own[name] = getattr(other, name)
-                    self._note(star)
         for stmt in body:
             self._run_once(stmt)
 
@@ -135,8 +115,6 @@ class SlicedModule:
         key = (stmt.lineno, stmt.col_offset, *sorted(self._imported(stmt)))
         new = key not in self._run
         self._run.add(key)
-        if new and isinstance(stmt, ast.ImportFrom) and stmt.names[0].name == "*":
-            self.ran.append(stmt)
         return new
 
     def _left(self, stmt: ast.stmt) -> ast.stmt | None:
@@ -156,7 +134,6 @@ class SlicedModule:
         reads_them = any(self.is_jit(one) or isinstance(one, ast.ClassDef) for one in ast.walk(stmt))
         later = 0 if reads_them and not self.annotates_later else LATER_ANNOTATIONS
         code = compile(ast.Module([stmt], []), self._file, "exec", later, dont_inherit=True)
-        self.ran.append(stmt)
         self._located(stmt, lambda: exec(code, vars(self.module)))
 
     def _undecorated(self, stmt: ast.stmt) -> ast.stmt:
@@ -199,7 +176,7 @@ class SlicedModule:
         if level:
             place = self._place(name, level)
             assert place is not None
-            return self._at(*place, name)
+            return self._at(place, name)
         if name in ("importlib", "importlib.metadata") or (top == "importlib" and not fromlist):
             return self._metadata() if fromlist and name == "importlib.metadata" else self._importlib(name)
         if top == "torch":
@@ -213,18 +190,18 @@ class SlicedModule:
         place = self._place(name if fromlist else top, 0)
         if place is None:
             return self._missing(name, fromlist)
-        return self._at(*place, name)
+        return self._at(place, name)
 
-    def _place(self, name: str, level: int) -> tuple[Path, set[Path]] | None:
-        """Where a module would be, and where its own imports start; None for a package that is not there."""
+    def _place(self, name: str, level: int) -> Path | None:
+        """Where a module would be; None for a package that is not there."""
         parts = [one for one in name.split(".") if one]
         if level:
             folder = self._path if self._path.is_dir() else self._path.parent
             for _ in range(level - 1):
                 folder = folder.parent
-            return folder.joinpath(*parts), self.roots
+            return folder.joinpath(*parts)
         root = None if parts[0] in REAL else self._root_of(parts[0])
-        return None if root is None else (root.joinpath(*parts), {root})
+        return None if root is None else root.joinpath(*parts)
 
     def _importlib(self, part: str) -> Any:
         """The module for imports by name, as a package's own choice of a backend is, with a part of it."""
@@ -252,16 +229,11 @@ class SlicedModule:
         vars(found).update({**vars(metadata), "version": version})
         return found
 
-    def _at(self, where: Path, roots: set[Path], name: str) -> Any:
+    def _at(self, where: Path, name: str) -> Any:
         found = module_file(where)
         if found is None:
             return self._missing(name or where.name, ("",))
-        return self._sliced(found, roots)
-
-    def _sliced(self, path: Path, roots: set[Path]) -> ModuleType:
-        other = sliced_module(path, self._arch)
-        other.roots |= roots
-        return other.module
+        return sliced_module(found, self._arch).module
 
     def _missing(self, name: str, fromlist: Sequence[str] | None) -> Any:
         """Stand in for a package; an import that a ``try`` covers fails as it would."""
@@ -290,11 +262,10 @@ class SlicedModule:
         """A submodule, a name of a module that is imported with a star, or one that the module makes when asked."""
         found = self._submodule(name)
         if found is not None:
-            return self._sliced(found, self.roots)
+            return sliced_module(found, self._arch).module
         for star in self._slice.stars:
             other = self._import(star.module or "", fromlist=("*",), level=star.level)
             if _has(other, name):
-                self._note(star)
                 return getattr(other, name)
         if "__getattr__" in self._slice.names:
             return self._own_getattr()(name)
@@ -307,14 +278,6 @@ class SlicedModule:
             self._define("__getattr__")
             self._lazy, own["__getattr__"] = own["__getattr__"], self._get
         return self._lazy
-
-
-def _modules_of(stmt: ast.Import | ast.ImportFrom) -> list[tuple[str, int]]:
-    """Modules that a statement imports or imports from, each with its level, without torch and those of `REAL`."""
-    every = [(one.name, 0) for one in stmt.names]
-    if isinstance(stmt, ast.ImportFrom):
-        every = [(stmt.module or "", stmt.level)]
-    return [(name, level) for name, level in every if level or name.partition(".")[0] not in ("torch", *REAL)]
 
 
 def _has(module: ModuleType, name: str) -> bool:
@@ -330,6 +293,23 @@ def sliced_module(path: Path, arch: str, text_from: Path | None = None) -> Slice
         _set_driver(arch)
         _MODULES[key] = SlicedModule(path.resolve(), arch, text_from)
     return _MODULES[key]
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """Texts for a bundle: ``function`` of several versions of a file, each as one file with all that it reads."""
+    texts = []
+    for place in request["texts"]:
+        try:
+            module = sliced_module(Path(request["path"]), request["arch"], Path(place).resolve())
+            found = Source(module.function(request["function"]), classes=True)
+        except CaptureError as error:
+            return {"error": str(error)}
+        # what is stood in for is not there on the node either
+        if problems := [one for one in found.problems if f", a {StandIn.__name__}," not in one]:
+            return {"error": "; ".join(problems)}
+        named = "" if found.name == request["function"] else f"\n\n{request['function']} = {found.name}\n"
+        texts.append(found.text + named)
+    return {"texts": texts}
 
 
 def sliced_files() -> dict[Path, SlicedModule]:

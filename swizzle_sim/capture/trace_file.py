@@ -129,21 +129,10 @@ def digest_of(text: bytes, arrays: Mapping[str, np.ndarray]) -> bytes:
 
 # Least and most of the figures of a compiled kernel: far beyond any GPU's, and far from the ends of an int64.
 RESOURCES = {
-    "threads": (1, 1 << 20),
-    "vgprs": (0, 1 << 20),
-    "lds_bytes": (0, 1 << 30),
-    "instructions_in_flight": (1, 1 << 20),
-    "code_bytes": (0, 1 << 40),
-    "loads_per_step": (0, 1 << 20),
-    "remap_instructions": (0, 1 << 20),
-    "step_instructions": (0, 1 << 20),
-    "step_cycles": (0, 1 << 30),
-    "ahead_cycles": (0, 1 << 30),
-    "burst_loads": (0, 1 << 10),
-    "burst_cycles": (0, 1 << 30),
-    "busy_cycles": (0, 1 << 30),
-    "vector_cycles": (0, 1 << 30),
-    "vector_loads": (0, 1 << 20),
+    **{"threads": (1, 1 << 20), "vgprs": (0, 1 << 20), "lds_bytes": (0, 1 << 30)},
+    **{"instructions_in_flight": (1, 1 << 20), "code_bytes": (0, 1 << 40), "burst_loads": (0, 1 << 10)},
+    **dict.fromkeys(("loads_per_step", "remap_instructions", "step_instructions", "vector_loads"), (0, 1 << 20)),
+    **dict.fromkeys(("step_cycles", "ahead_cycles", "burst_cycles", "busy_cycles", "vector_cycles"), (0, 1 << 30)),
 }
 LATER = tuple(RESOURCES)[4:]  # not in files of earlier versions
 

@@ -88,7 +88,8 @@ def _capture_one(language: Language, launch: Launch, request, folder: Path, i: i
     space = AddressSpace.place(launch.arrays)
     kernel = LoadedKernel(language, launch, space)
     path = folder / f"inputs-{i}.npz"
-    data = real_items(space, path if path.exists() else None, everything=request["full"], seed=request["seed"])
+    given = dict(np.load(path)) if path.exists() else {}
+    data = real_items(space, given, everything=request["full"], seed=request["seed"])
     checked = []
     if request["full"]:
         trace, flops = interpret_all(kernel, request["line_bytes"], data, on_progress)

@@ -23,8 +23,7 @@ def counters(
     json: Json = False,
 ) -> None:
     """Explain a profiler's own file: L2 hit rate and bytes of each launch, the formulas, and what is doubtful."""
-    from swizzle_sim.hardware.explained import explained
-    from swizzle_sim.hardware.readers import read_profile
+    from swizzle_sim.hardware.readers import explained, read_profile
     from xcd_model import gpu as gpu_named
 
     profile = read_profile(file)

@@ -31,8 +31,8 @@ from xcd_model.errors import CompileError, HardwareError, RunError
 
 if TYPE_CHECKING:
     from swizzle_sim.hardware.agreement import Agreement
-    from swizzle_sim.hardware.measurement import Measurement
     from swizzle_sim.hardware.registered import Registered
+    from swizzle_sim.hardware.results import Measurement
 
 Check = Annotated[bool, option("--check/--no-check", help="Interpret and compile each rewritten kernel first.")]
 _SWIZZLES = "Of a KERNEL: a candidate; repeatable."

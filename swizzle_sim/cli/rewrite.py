@@ -119,7 +119,7 @@ def _print(found: Rewritten, checked: Checked | None, out: Path | None, price: R
         for name, count in case.unwritten.items():
             say(f"  {name}: {count} items that neither kernel writes")
     if checked:
-        if not any(case.whole for case in checked.cases):
+        if any(case.races or not any(one.whole for one in checked.cases) for case in checked.cases):
             say(f"  {checked.words}")
         say(compiled_line(checked))
     else:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from swizzle_sim.hardware.measurement import Measurement
-from swizzle_sim.hardware.results import measurements_of, of_kinds
+from swizzle_sim.hardware.node.manifest import RIGHT
+from swizzle_sim.hardware.results import Measurement, measurements_of, of_kinds
 from swizzle_sim.language import family
 from xcd_model.errors import HardwareError
 
@@ -29,7 +29,6 @@ class Figure:
     vendors: tuple[str, ...] = ("amd", "nvidia")  # whose counters have it
 
 
-RIGHT = ("bitwise", "tolerance")
 STEADY = 0.97  # a clock that falls lower than this share of its highest moves times more than orders often do
 SECTOR_BYTES = 32  # what an NVIDIA L2 counts in
 FIGURES = (

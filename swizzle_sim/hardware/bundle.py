@@ -22,8 +22,8 @@ from swizzle_sim.hardware.bundle_files import (
     Device,
     arguments_of,
     device_of,
-    package_files,
     probe_source,
+    standalone,
     texts,
 )
 from swizzle_sim.hardware.node.manifest import FORMAT, MANIFEST, digest, identity
@@ -31,7 +31,7 @@ from swizzle_sim.language import Swizzle
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.waiting import with_flags_unset
 from swizzle_sim.rewrite import check_rewritten, rewrite_workload
-from swizzle_sim.rewrite.check import compare_interpreted
+from swizzle_sim.rewrite.check import Case, compare_interpreted
 from swizzle_sim.rewrite.guard import GENERAL, named
 from swizzle_sim.rewrite.price import price
 from swizzle_sim.workload.kernels import Kernel
@@ -90,8 +90,7 @@ def make_bundle(
     for _, more, _ in made:
         files |= more
     entries = [_original(baseline), *(entry for entry, _, _ in made)]
-    package, more = package_files(work.launch, files, entries)
-    files |= more
+    files |= standalone(work.launch, files, entries)
     manifest: dict[str, Any] = {
         **{"format": FORMAT, "version": version(), "run": origin.run, "kernel": kernel.name},
         **{"function": work.launch.function, "problem": dict(kernel.problem), "source_sha256": digest(original)},
@@ -101,7 +100,7 @@ def make_bundle(
             **{"num_warps": work.launch.num_warps, "num_stages": work.launch.num_stages, "launches": kernel.launches},
         },
         "remapped_grid": made[0][2],
-        **{"candidates": entries, "package": package},
+        "candidates": entries,
     }
     _write(folder, _sealed(manifest, files) | texts(manifest))
     return manifest
@@ -157,11 +156,12 @@ def _candidate(
     found = rewrite_workload(work, swizzle, num_xcds=device.xcds, emission=emission)
     plain = replace(emission, handed=False)  # the probe answers with a program id
     ids = rewrite_workload(work, swizzle, num_xcds=device.xcds, emission=plain) if emission.handed else found
+    cases: tuple[Case, ...] = ()
     if check and paid:
-        compare_interpreted(found, work)
+        cases = compare_interpreted(found, work)
     elif check:
         arch = next((one for one in ARCHITECTURES if one.rstrip("a") == device.arch), device.arch)
-        check_rewritten(found, work, arch)
+        cases = check_rewritten(found, work, arch).cases
     key = f"candidate_{place}"
     order = found.guarded.swizzle.permutation(found.grid, device.xcds, work.problem)
     probe, values = probe_source(ids.guarded.form, found.grid, device.xcds, work.problem)
@@ -177,6 +177,7 @@ def _candidate(
         **{"source": finalist.source, "predicted": _predicted(finalist.score)},
         **{"emission": emission.name, "options": dict(paid.offer) if paid else {}},
         "moved": int(np.count_nonzero(order != np.arange(order.size))),
+        "races": any(case.races for case in cases),
     }
     return entry, files, list(found.grid.launch)
 

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from swizzle_sim.capture.process import run_worker
-from swizzle_sim.hardware.node.manifest import PACKAGE
 from swizzle_sim.language.emit import emit_triton
 from swizzle_sim.language.grid import Grid, bind
 from swizzle_sim.language.ir import Form
@@ -28,9 +27,9 @@ SAMPLED_ITEMS = 1 << 26  # up to which the kernel's own inputs are made, and a s
 COPIED_BYTES = 1 << 20  # up to which they are copied into the bundle
 NORMAL = {"how": "normal", "mean": 0.0, "deviation": 1.0}
 _XCDS = ("num_xcds", "NUM_XCDS")
-SLICER, SLICER_TIMEOUT_S = "swizzle_sim.capture.sliced_text", 120.0
+SLICER, SLICER_TIMEOUT_S = "swizzle_sim.capture.sliced_module", 120.0
 TEXTS = ("README.md", "run.sh", "job.sbatch")  # for people, who edit them: no digest
-LAUNCHED = "original.py"  # the part of ``kernel_original.py`` that is launched
+LAUNCHED = "original.py"  # as ``kernel_original.py``, with what it reads of its package
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,12 +116,10 @@ def _bytes(values: np.ndarray, array: Array) -> bytes:
     return np.ascontiguousarray(values.reshape(array.shape)).tobytes()
 
 
-def package_files(
-    launch: Launch, files: Mapping[str, bytes], entries: Sequence[dict[str, Any]]
-) -> tuple[str, dict[str, bytes]]:
-    """Files of a bundle, those of its candidates cut down to what the kernel needs, with the files that they import."""
+def standalone(launch: Launch, files: Mapping[str, bytes], entries: Sequence[dict[str, Any]]) -> dict[str, bytes]:
+    """Candidates of a kernel whose package is not imported, each as one file with all that it reads."""
     if not launch.sliced_for:
-        return "", {}
+        return {}
     with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder:
         places = []
         for entry in entries:
@@ -134,9 +131,7 @@ def package_files(
     if "error" in reply:
         raise HardwareError(f"{launch.function}: no bundle without its package: {reply['error']}")
     entries[0]["file"] = LAUNCHED
-    own = {entry["file"]: text for entry, text in zip(entries, reply["texts"], strict=True)}
-    package = {f"{PACKAGE}/{name}": text for name, text in reply["package"].items()}
-    return reply["dotted"], {name: text.encode() for name, text in (own | package).items()}
+    return {entry["file"]: text.encode() for entry, text in zip(entries, reply["texts"], strict=True)}
 
 
 def probe_source(form: Form, grid: Grid, num_xcds: int, sizes: Mapping[str, int]) -> tuple[str, dict[str, int]]:

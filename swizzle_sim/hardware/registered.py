@@ -19,9 +19,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from swizzle_sim.hardware.measurement import Measurement
 from swizzle_sim.hardware.node.manifest import MANIFEST
-from swizzle_sim.hardware.results import check_result, measurements_of, of_kinds, read_json, read_result
+from swizzle_sim.hardware.results import Measurement, check_result, measurements_of, of_kinds, read_json, read_result
 from xcd_model.errors import HardwareError
 
 tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")

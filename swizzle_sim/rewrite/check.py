@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,19 +13,23 @@ from typing import Any
 import numpy as np
 
 from swizzle_sim.base.disk_cache import DiskCache, key_of
-from swizzle_sim.capture.memory import check_memory
+from swizzle_sim.capture.memory import AddressSpace, real_items
 from swizzle_sim.capture.occupancy import Compiled, compile_launch
 from swizzle_sim.capture.process import run_worker, shared_worker, triton_version
 from swizzle_sim.capture.workload import Workload
 from swizzle_sim.rewrite.rewritten import Rewritten
 from swizzle_sim.rewrite.small_sizes import small_workloads, with_cheap_programs
 from swizzle_sim.rewrite.source import read_kernel
-from swizzle_sim.workload.launch import Array, Launch
+from swizzle_sim.workload.launch import Launch
 from xcd_model.errors import CaptureError, RewriteError
 
 CHECK_TIMEOUT_S = 600.0
 SAMPLES = 4  # programs compared on the target grid
 SAMPLES_ALONE = 16  # where no size is small enough to run whole
+RACES = (
+    "outputs equal bit for bit with tiles in the original's order; the original's own outputs depend on the order of "
+    "its programs (a race, or sums by atomics), so on a GPU they need not be equal"
+)
 Sampled = tuple[Workload, list[int] | None, str]  # sizes, programs or all, kind: of each the first that runs counts
 _WORKER = "swizzle_sim.rewrite.check_worker"
 # imports that are no neighbours of a file
@@ -46,6 +48,7 @@ class Case:
     whole: bool  # whether those were all, with outputs compared bit for bit; otherwise what each touches and stores was
     moved: int  # programs that compute another tile than they would without the swizzle
     unwritten: Mapping[str, int]  # items of outputs that neither kernel writes
+    races: bool  # whether the original itself leaves something else where its programs run in another order
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,8 @@ class Checked:
     @property
     def words(self) -> str:
         """What was compared."""
+        if any(case.races for case in self.cases):
+            return RACES
         if whole := sum(case.whole for case in self.cases):
             return f"outputs equal bit for bit at {whole} small sizes"
         programs = sum(case.programs for case in self.cases)
@@ -72,7 +77,7 @@ def check_rewritten(rewritten: Rewritten, work: Workload, arch: str, seed: int =
     included, and each program must touch exactly what the original's program of its tile touches.
     """
     cases = compare_interpreted(rewritten, work, seed)
-    with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder, on_path(work.launch):
+    with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder:
         new = Path(folder, rewritten.path.name)
         new.write_bytes(rewritten.text)
         before = compile_launch(work.launch, arch)
@@ -122,16 +127,11 @@ def run_side_by_side(rewritten: Rewritten, launches: Iterable[Sampled], seed: in
             path=rewritten.path,
             line=waiting,
         )
-    with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder, on_path(works[0][0].launch):
+    with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder:
         new = Path(folder, rewritten.path.name)
         new.write_bytes(rewritten.text)
-        cases = [{**_case(rewritten, one, sample, Path(folder), seed), "kind": kind} for one, sample, kind in works]
-        launch = works[0][0].launch
-        kernels = [
-            (str(one.path), one.function, one.sliced_for, str(one.text_from or ""))
-            for one in (launch, relaunched(rewritten, launch, new))
-        ]
-        reply = _interpreted(rewritten, {"kernels": kernels, "cases": cases})
+        cases = [_case(rewritten, *one, new, seed) for one in works]
+        reply = _interpreted(rewritten, cases)
     if "different" in reply:
         raise RewriteError(f"the rewritten kernel computes otherwise: {reply['different']}", path=rewritten.path)
     if "error" in reply:
@@ -151,121 +151,68 @@ def run_side_by_side(rewritten: Rewritten, launches: Iterable[Sampled], seed: in
             whole=sample is None,
             moved=sum(tile != program for program, tile in enumerate(case["order"])),
             unwritten=found["unwritten"],
+            races=found["races"],
         )
         for (one, sample, _), case, found in zip(works, cases, reply["cases"], strict=True)
         if "programs" in found
     )
 
 
-def _interpreted(rewritten: Rewritten, request: dict[str, Any]) -> dict[str, Any]:
+def _interpreted(rewritten: Rewritten, cases: list[dict[str, Any]]) -> dict[str, Any]:
     """Reply of the worker; from the disk cache where the same texts agreed on the same cases before.
 
     A file that imports its neighbours is interpreted each time: they may have changed.
     """
-    cases = [
-        {**case, "inputs": hashlib.sha256(Path(case["inputs"]).read_bytes()).hexdigest() if case["inputs"] else ""}
-        for case in request["cases"]
+    asked = [
+        {
+            **case,
+            "inputs": hashlib.sha256(Path(case["inputs"]).read_bytes()).hexdigest(),
+            "launches": [{**one, "path": "", "text_from": ""} for one in case["launches"]],
+        }
+        for case in cases
     ]
     texts = [hashlib.sha256(one).hexdigest() for one in (rewritten.original, rewritten.text)]
     home = Path(__file__).parents[1]
     code = [home / package for package in ("capture", "rewrite")]
-    cache, key = DiskCache("checks"), key_of(triton_version(), texts, rewritten.function, cases, code=code)
-    alone = not request["kernels"][0][2] and b"import " not in _IMPORTS.sub(b"", rewritten.original)
+    cache, key = DiskCache("checks"), key_of(triton_version(), texts, asked, code=code)
+    alone = "sliced_for" not in cases[0]["launches"][0] and b"import " not in _IMPORTS.sub(b"", rewritten.original)
     if alone and isinstance(known := cache.get(key), dict):
         return known
-    reply = run_worker(_WORKER, request, interpret=True, timeout_s=CHECK_TIMEOUT_S)
+    reply = run_worker(_WORKER, {"cases": cases}, interpret=True, timeout_s=CHECK_TIMEOUT_S)
     if alone and "cases" in reply:
         cache.put(key, reply)
     return reply
 
 
-@contextlib.contextmanager
-def on_path(launch: Launch) -> Iterator[None]:
-    """While inside, workers can import the modules of the folder of a file that is run whole.
-
-    One that is sliced finds them itself; its folder may hold a ``copy.py`` that would hide the standard library's.
-    """
-    before = os.environ.get("PYTHONPATH")
-    if not launch.sliced_for:
-        folder = str(Path(launch.path).resolve().parent)
-        os.environ["PYTHONPATH"] = os.pathsep.join([folder, *filter(None, [before])])
-    try:
-        yield
-    finally:
-        os.environ.pop("PYTHONPATH", None)
-        os.environ |= {"PYTHONPATH": before} if before is not None else {}
-
-
 def relaunched(rewritten: Rewritten, launch: Launch, path: Path) -> Launch:
-    """Launch of the rewritten kernel in a file."""
+    """Launch of the rewritten kernel in a file, which imports from around the original."""
     extra = {rewritten.constexpr: rewritten.num_xcds} if rewritten.constexpr else {}
-    constexprs = {**launch.constexprs, **extra}
-    if launch.sliced_for:  # it imports from around the original
-        return replace(launch, text_from=path, constexprs=constexprs)
-    return replace(launch, path=path, constexprs=constexprs)
+    return replace(launch, text_from=path, constexprs={**launch.constexprs, **extra})
 
 
-def _case(rewritten: Rewritten, work: Workload, sample: list[int] | None, folder: Path, seed: int) -> dict[str, Any]:
-    launch = work.launch
+def _case(
+    rewritten: Rewritten, work: Workload, sample: list[int] | None, kind: str, new: Path, seed: int
+) -> dict[str, Any]:
+    """Sizes to run at, with a file of every tensor's items, or where only a sample runs of those that it reads."""
+    launch, sizes = work.launch, work.problem
     grid = rewritten.grid_at(launch, work.grid)
-    inputs = ""
-    if sample is None or any(array.is_index for array in launch.arrays.values()):
-        inputs = str(folder / f"inputs-{len(list(folder.iterdir()))}.npz")
-        try:
-            made: dict[str, Any] = _inputs(launch, seed)
-        except CaptureError as error:
-            tried = ", ".join(f"{name}={value}" for name, value in work.problem.items())
-            raise CaptureError(
-                f"{error}; the check runs at {tried}: make_inputs has to hold there", code=error.code
-            ) from None
-        np.savez(inputs, **made)
-    sizes = work.problem
-    order = rewritten.guarded.swizzle.permutation(grid, rewritten.num_xcds, sizes).tolist()
+    at = ", ".join(f"{name}={value}" for name, value in sizes.items())
+    try:
+        made = {name: np.asarray(value) for name, value in launch.make_inputs(seed).items()}
+        items = real_items(AddressSpace.place(launch.arrays), made, everything=sample is None, seed=seed)
+    except CaptureError as error:
+        raise CaptureError(f"{error}; the check runs at {at}: make_inputs has to hold there", code=error.code) from None
+    inputs = new.with_name(f"inputs-{len(list(new.parent.iterdir()))}.npz")
+    np.savez(inputs, **{str(tensor): values for tensor, values in items.items()})  # type: ignore[arg-type]
     return {
-        "what": f"grid {grid}, {', '.join(f'{name}={value}' for name, value in sizes.items())}",
+        "what": f"grid {grid}, {at}",
+        "kind": kind,
         "text": str(grid),
         "grid": list(launch.grid),
-        "tensors": {name: _about(array) for name, array in launch.arrays.items()},
-        "scalars": {name: value for name, value in launch.arguments.items() if not isinstance(value, Array)},
-        "constexprs": [dict(launch.constexprs), dict(relaunched(rewritten, launch, launch.path).constexprs)],
-        "inputs": inputs,
-        "order": order,
+        "launches": [one.as_dict() for one in (launch, relaunched(rewritten, launch, new))],
+        "inputs": str(inputs),
+        "order": rewritten.guarded.swizzle.permutation(grid, rewritten.num_xcds, sizes).tolist(),
         "sample": sample,
         "by_program": rewritten.at == "program",
         "claimed": rewritten.claimed,
-    }
-
-
-def _inputs(launch: Launch, seed: int) -> dict[str, np.ndarray]:
-    """Items of every tensor that is read: as the kernel makes them, else drawn at random, but for indices and locks."""
-    read = {name: array for name, array in launch.arrays.items() if array.role != "out"}
-    check_memory([(name, array.n_items * max(4, array.item_bytes)) for name, array in read.items()])
-    made = {name: np.asarray(value) for name, value in launch.make_inputs(seed).items()}
-    for name in made.keys() & read.keys():
-        if made[name].shape != read[name].shape:
-            raise CaptureError(f"{name}: make_inputs gives shape {made[name].shape}, declared is {read[name].shape}")
-    draw = np.random.default_rng(seed)
-    for name, array in read.items():
-        if name in made or array.points_to:
-            continue
-        if array.dtype.startswith("fp8"):
-            made[name] = draw.integers(0, 0x70, array.shape, np.uint8)  # bits of finite numbers
-        elif array.dtype.startswith(("fp", "bf")):
-            made[name] = draw.standard_normal(array.shape, np.float32)
-        elif array.drawn_between:
-            made[name] = draw.integers(*array.drawn_between, array.shape, np.int16)
-        else:
-            made[name] = np.zeros(array.shape, np.int8)
-    return made
-
-
-def _about(array: Array) -> dict[str, Any]:
-    return {
-        "dtype": array.dtype,
-        "shape": list(array.shape),
-        "strides": list(array.item_strides),
-        "n_items": array.n_items,
-        "role": array.role,
-        "block": list(array.block) if array.block else None,
-        "points_to": list(array.points_to),
     }

@@ -243,7 +243,11 @@ class Launch:
         }
 
     def _rarer(self) -> dict[str, Any]:
-        return {"options": dict(self.options), "config": self.config, "sliced_for": self.sliced_for}
+        text_from = str(self.text_from or "")
+        return {
+            **{"options": dict(self.options), "config": self.config},
+            **{"sliced_for": self.sliced_for, "text_from": text_from},
+        }
 
     @classmethod
     def from_dict(
@@ -264,5 +268,6 @@ class Launch:
             options=values.get("options", {}),
             config=values.get("config", ""),
             sliced_for=values.get("sliced_for", ""),
+            text_from=Path(values["text_from"]) if values.get("text_from") else None,
             make_inputs=make_inputs or (lambda seed: {}),
         )

@@ -173,7 +173,7 @@ def test_a_worker_has_our_folder_and_path_and_the_users_files_hide_no_import(tmp
     assert seen["folder"] == seen["path"][0] == str(tmp_path)
     assert str(tmp_path / "mine") in seen["path"][:3]
     assert (seen["environment"]["OF_NOW"], seen["environment"]["TRITON_INTERPRET"]) == ("2", "1")
-    assert (seen["stdin"], seen["int"], seen["words"]) == ("", True, True)
+    assert (seen["stdin"], seen["int"]) == ("", True)
 
 
 @pytest.mark.parametrize("request_", [{"status": 7}, {"signal": signal.SIGSEGV}, {"signal": signal.SIGKILL}])

@@ -1,16 +1,12 @@
 """Does a bundle run where the kernel's package is not, or is another?"""
 
-import importlib
-import json
-import sys
-from pathlib import Path
-from types import ModuleType
-
 import pytest
 
+from swizzle_sim.capture.occupancy import compile_launch
+from swizzle_sim.capture.process import run_worker
 from swizzle_sim.capture.user_kernel import load
 from swizzle_sim.hardware.bundle import Finalist, make_bundle
-from swizzle_sim.hardware.node.manifest import PACKAGE, digest
+from swizzle_sim.workload.launch import Array, Launch
 from tests.capture.same_trace import needs_triton
 from xcd_model import gpu
 
@@ -158,19 +154,13 @@ def bundle(tmp_path, monkeypatch):
 
 
 @needs_triton
-def test_what_the_kernel_needs_of_its_package_is_in_the_bundle_and_runs(bundle, confirm):
-    inside = {str(path.relative_to(bundle / "package")) for path in bundle.joinpath("package").rglob("*.py")}
-    assert inside == {name for name in FILES if name.startswith("mine/")}
-    assert (bundle / "package/mine/ops/copying.py").read_text().splitlines()[-2] == "WIDE = 2"
-    assert "nobody_calls_it" not in (bundle / "package/mine/common/places.py").read_text()
-    assert "not_there" not in (bundle / "package/mine/common/__init__.py").read_text()
-    assert (bundle / "package/mine/__init__.py").read_text() == ""
+def test_what_the_kernel_needs_of_its_package_is_in_its_file_and_runs(bundle, confirm):
     for name in ("original.py", "candidate_1.py"):
         text = (bundle / name).read_text()
-        assert "# a comment of the kernel's" in text and "def launch" not in text and "UNUSED" not in text
-        assert "limit: tl.constexpr" in text and text.count("LIMIT = LIMIT * 2") == 3
-        assert text.count("not_there") == text.count("try:\n    import not_there\nexcept ImportError:") == 1
-        assert text.count("try:\n    from ._compiled import ops\nexcept ImportError:") == 1
+        assert "# a comment of the kernel's" in text and "LIMIT = triton.language.constexpr(1024)" in text
+        assert "def scaled" in text and "def doubled" in text
+        for unread in ("def launch", "UNUSED", "nobody_calls_it", "not_there", "mine", "torch"):
+            assert unread not in text
     assert (bundle / "kernel_original.py").read_text().startswith("import not_there")
     done = confirm(bundle, "--no-time")
     assert done.code == 0, done.err
@@ -200,37 +190,56 @@ def test_a_file_of_no_package_finds_its_neighbours(tmp_path, confirm):
     found = load(f"{tmp_path / 'declared.py'}:copy", {})
     finalist = Finalist(name="reversed", source="pid = num_pids - 1 - pid\n")
     make_bundle(found, gpu("mi300x"), [finalist], tmp_path / "bundle", check=False)
-    assert (tmp_path / "bundle" / "package" / "shared" / "places.py").is_file()
+    assert "def scaled" in (tmp_path / "bundle" / "original.py").read_text()
     done = confirm(tmp_path / "bundle", "--no-time")
     assert done.code == 0, done.err
 
 
-@needs_triton
-def test_a_changed_file_of_the_package_is_refused(bundle, confirm):
-    place = bundle / "package/mine/common/places.py"
-    place.write_text(place.read_text().replace("pid * by", "0 * by"))
-    done = confirm(bundle, "--no-time")
-    assert done.code != 0 and "places.py was changed after the bundle was made" in done.err + done.out
+SPANS = """\
+        import triton
+        import triton.language as tl
+        from triton.language.core import _aggregate as aggregate
+        from .places import first
+
+
+        @aggregate
+        class Span:
+            first: tl.tensor
+            side: tl.constexpr
+
+            @triton.constexpr_function
+            def __init__(self, first, side):
+                self.first, self.side = first, tl.constexpr(side)
+
+            @triton.jit
+            def places(self):
+                return self.first + tl.arange(0, self.side)
+
+
+        @triton.jit
+        def copy(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+            at = Span(first(tl.program_id(0), BLOCK), BLOCK).places()
+            tl.store(y_ptr + at, tl.load(x_ptr + at, mask=at < n) + WIDE, mask=at < n)
+        """
 
 
 @needs_triton
-def test_a_suite_kernels_bundle_needs_no_package(made):
-    manifest = json.loads((made / "manifest.json").read_text())
-    assert manifest["package"] == "" and not (made / "package").exists()
-
-
-def test_bundles_of_two_parts_of_one_package_run_in_one_process(tmp_path, monkeypatch):
-    """From a folder that is named from here on: modules know theirs from the root of the disk on."""
-    monkeypatch.setitem(sys.modules, "torch", ModuleType("torch"))  # of which nothing is used here
-    launches = importlib.import_module("swizzle_sim.hardware.node.launches")
-    monkeypatch.delitem(sys.modules, launches.__name__)
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.chdir(tmp_path)
-    for part in ("attention", "gemm"):
-        kernel, beside = "from .beside import NAME\n\n\ndef name():\n    return NAME\n", f"NAME = {part!r}\n"
-        files = {"kernel.py": kernel, f"{PACKAGE}/bundled_in_parts/ops/{part}/beside.py": beside}
-        files |= {f"{PACKAGE}/bundled_in_parts/{name}__init__.py": "" for name in ("", "ops/")}
-        write(Path(part), files)
-        digests = {file: digest((Path(part) / file).read_bytes()) for file in files}
-        manifest = {"package": f"bundled_in_parts.ops.{part}", "files": digests}
-        assert launches.load_function(Path(part), manifest, "kernel.py", "name")() == part
+@pytest.mark.parametrize(("wide", "says"), [("2", ""), ("open", "copy reads WIDE, a builtin_function_or_method")])
+def test_a_class_of_the_language_stands_in_the_file_and_what_cannot_is_named(tmp_path, wide, says):
+    files = {
+        "spans.py": f"WIDE = {wide}\n".replace("2", "tl.constexpr(2)"),
+        "places.py": FILES["mine/common/places.py"],
+    }
+    write(tmp_path / "mine", {**files, "__init__.py": "", "spans.py": SPANS + files["spans.py"]})
+    path = str(tmp_path / "mine" / "spans.py")
+    request = {"texts": [path], "path": path, "function": "copy", "arch": "gfx942"}
+    reply = run_worker("swizzle_sim.capture.sliced_module", request, interpret=False, timeout_s=60)
+    assert says in reply.get("error", "") and bool(says) == ("error" in reply)
+    if not says:
+        (tmp_path / "alone.py").write_text(reply["texts"][0])
+        arrays = {name: Array(shape=(256,), dtype="fp32", role="inout") for name in ("x_ptr", "y_ptr")}
+        constants, arguments = {"BLOCK": 128}, {**arrays, "n": 256}
+        launch = Launch(
+            path=tmp_path / "alone.py", function="copy", arguments=arguments, constexprs=constants, grid=(2,)
+        )
+        assert compile_launch(launch, "gfx942").vgprs

@@ -5,14 +5,17 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
 from swizzle_sim.hardware.bundle import Finalist, make_bundle
 from swizzle_sim.hardware.node.manifest import Refused, check_files, digest, identity, read_manifest
 from swizzle_sim.language import family
+from swizzle_sim.workload.kernels import kernel
 from tests.capture.same_trace import needs_triton
 from tests.hardware.conftest import H200, STAND_IN, small
+from xcd_model import gpu
 from xcd_model.errors import HardwareError, NotBijective
 
 COUNT = ("--no-time",)
@@ -280,3 +283,16 @@ def test_scripts_and_readme(made):
             assert subprocess.run([shell, "-n", str(made / name)]).returncode == 0
     text = (made / "README.md").read_text()
     assert "rocprofv3" in text and "swizzle-sim import" in text and "group_m(size=2)" in text
+
+
+@needs_triton
+def test_a_kernel_that_races_is_not_blamed_on_its_order(tmp_path, confirm):
+    """A workgroup of fdtd_2d reads what its neighbours write: in another order its own outputs are others."""
+    bundle, found = tmp_path / "bundle", [Finalist(name="reversed", source="pid = num_pids - 1 - pid\n")]
+    make_bundle(replace(kernel("fdtd_2d", Nx=96, Ny=64), launches=1), gpu("mi300x"), found, bundle)
+    assert read_manifest(bundle)["candidates"][1]["races"]
+    done = confirm(bundle, *COUNT)
+    assert done.code == 0, done.err
+    entry = done.result["candidates"]["candidate_1"]
+    assert entry["check_before"]["how"] == "races" and entry["check_before"]["permutation"] == "equal"
+    assert "counters" in entry

@@ -10,9 +10,15 @@ import pytest
 
 from swizzle_benchmarks.validation import contributed
 from swizzle_sim.hardware.agreement import FIGURES, Comparison, agreement, csv_of, draw_agreement, outcome
-from swizzle_sim.hardware.measurement import Measurement, measurement_of
 from swizzle_sim.hardware.node.manifest import identity
-from swizzle_sim.hardware.results import check_result, measurements_of, pairs_in, read_result
+from swizzle_sim.hardware.results import (
+    Measurement,
+    check_result,
+    measurement_of,
+    measurements_of,
+    pairs_in,
+    read_result,
+)
 from tests.hardware.conftest import DATA
 from xcd_model.errors import HardwareError
 

@@ -1,6 +1,5 @@
 """Does the price of a remapping say what it costs, and are the best of a run scored as compiled?"""
 
-import importlib.util
 import json
 from dataclasses import replace
 from types import SimpleNamespace
@@ -18,7 +17,6 @@ from swizzle_sim.rewrite import finalists
 from swizzle_sim.rewrite import price as pricing
 from swizzle_sim.rewrite.finalists import price_finalists
 from swizzle_sim.rewrite.guard import GENERAL
-from swizzle_sim.rewrite.price_worker import _cost
 from swizzle_sim.search.candidates import Candidate
 from swizzle_sim.search.history import History
 from swizzle_sim.search.ranking import Ranking
@@ -27,7 +25,7 @@ from swizzle_sim.workload.kernels import kernel
 from swizzle_sim.workload.price import CompiledKernel, RemapPrice
 from tests.capture.same_trace import needs_triton
 from xcd_model import Resources, gpu
-from xcd_model.errors import CompileError, RewriteError
+from xcd_model.errors import CompileError, NotBijective, RewriteError
 
 LAUNCHED = CompiledKernel(
     arch="sm_90a",
@@ -64,7 +62,9 @@ def test_a_lost_software_pipeline_is_named_and_no_gain():
     lost, kept = RemapPrice(before=launched, after=after), RemapPrice(before=launched, after=launched)
     assert lost.loses_pipeline and lost.is_costly and not lost.is_free and not kept.is_costly
     assert str(lost).endswith("software pipeline lost (LDS 49152 -> 8192 B, 8 -> 2 loads in flight)")
-    assert _cost((kept, SimpleNamespace(text=b"longer"), None), 0) < _cost((lost, SimpleNamespace(text=b""), None), 0)
+    assert pricing._cost((kept, SimpleNamespace(text=b"longer"), None), 0) < pricing._cost(
+        (lost, SimpleNamespace(text=b""), None), 0
+    )
     assert RemapPrice(before=launched, after=replace(launched, spills=10)).is_costly
 
 
@@ -106,24 +106,23 @@ def test_a_swizzle_is_compiled_once_and_kept(name, widest, monkeypatch):
     assert found.guarded.emission.name == price.emission
     asked = []
 
-    def only_where_new(*args, **options):
-        asked.append(args)
-        return {"error": "the compiler gives up", "kind": "compile"}
+    def only_where_new(launches, arch):
+        asked.extend(launches)
+        return [CompileError("the compiler gives up") for _ in launches]
 
-    monkeypatch.setattr(pricing, "run_worker", only_where_new)
+    monkeypatch.setattr(pricing, "compile_each", only_where_new)
     assert pricing.price(work, GROUPED, device) == price and not asked
     with pytest.raises(CompileError, match="gives up"):
         pricing.price(work, GROUPED, device, spellings=(GENERAL,))
     assert len(asked) == 1
 
 
-def test_a_kernel_without_source_and_a_worker_that_refuses(monkeypatch):
+def test_a_kernel_without_source_and_one_that_cannot_be_written(monkeypatch):
     with pytest.raises(CompileError, match="no Triton source here"):
         pricing.price(replace(kernel("gemm", **SMALL), make_launch=None), GROUPED, gpu("h200"))
-    refused = {"error": "k.py:3: no", "kind": "rewrite"}
     monkeypatch.setattr(pricing, "compile_launch", lambda launch, arch: _Always())
     monkeypatch.setattr(pricing, "triton_version", lambda: "3.9.0")
-    monkeypatch.setattr(pricing, "run_worker", lambda *args, **options: refused)
+    monkeypatch.setattr(pricing, "rewrite_workload", _raising(NotBijective("k.py:3: no")))
     with pytest.raises(RewriteError, match=r"k\.py:3: no"):
         pricing.price(kernel("gemm", **SMALL), GROUPED, gpu("h200"))
 
@@ -164,21 +163,20 @@ def test_only_what_decides_the_occupancy_changes_the_resources():
 
 @needs_triton
 @pytest.mark.parametrize(("spills", "offer"), [(0, {"maxnreg": 128}), (4, {})])
-def test_an_option_that_gives_workgroups_back_and_spills_is_not_offered(spills, offer):
-    worker = importlib.import_module("swizzle_sim.rewrite.price_worker")
+def test_an_option_that_gives_workgroups_back_and_spills_is_not_offered(spills, offer, tmp_path, monkeypatch):
+    launch, h200 = replace(kernel("gemm", **SMALL).launch, text_from=tmp_path / "k.py"), gpu("h200")
     compiled = replace(compile_launch(kernel("gemm", **SMALL).launch, "sm_90a"), threads=256, lds_bytes=1024)
-    bounded, asked = replace(LAUNCHED, spills=spills), []
+    bounded, asked = replace(compiled, vgprs=128, vgpr_spills=spills), []
 
-    class Compiler:
-        gpu = gpu("h200")
+    def compile_each(launches, arch):
+        asked.extend(one.options for one in launches)
+        return [bounded]
 
-        def __call__(self, rewritten, options):
-            asked.append(options)
-            return bounded, compiled
-
-    price = worker._with_offer(pricing.RemapPrice(before=LAUNCHED, after=REWRITTEN), None, compiled, Compiler())
+    monkeypatch.setattr(pricing, "compile_each", compile_each)
+    price = pricing.RemapPrice(before=LAUNCHED, after=REWRITTEN)
+    price = pricing._with_offer(price, SimpleNamespace(text=b""), compiled, h200, launch)
     assert asked == [{"maxnreg": 128}]
-    assert (price.offer, price.offered) == (offer, bounded if offer else None)
+    assert (price.offer, price.offered) == (offer, bounded.on(h200) if offer else None)
 
 
 def test_the_time_of_a_loops_code_is_the_candidates_where_it_is_sure():
@@ -306,7 +304,7 @@ def test_a_run_that_goes_on_sees_its_attempts_as_judged_and_looks_its_prices_up(
 
 
 def _raising(error):
-    def score(*_):
+    def score(*_, **__):
         raise error
 
     return score

@@ -47,7 +47,7 @@ def test_where_no_size_can_be_run_whole_programs_of_the_target_are_compared_and_
     checked = check_rewritten(found, gemm, "gfx942")
     assert [(case.programs, case.whole) for case in checked.cases] == [(16, False)] and checked.cases[0].moved > 0
     assert checked.words.startswith("no size is small enough to run whole: 16 programs")
-    broken = replace(found, text=rewritten(gemm, "reverse", lattice=gemm.others).text)
+    broken = replace(found, text=rewritten(gemm, "reverse", lattice=gemm.others).text, constexpr="")
     with pytest.raises(RewriteError, match="computes otherwise"):
         check_rewritten(broken, gemm, "gfx942")
 
@@ -214,3 +214,10 @@ def test_counts_that_are_equal_here_are_told_apart_by_what_parameters_are_at_oth
     found = rewrite_workload(work, Swizzle.parse(family("contiguous+row")), num_xcds=8)
     (call,) = [line for line in found.text.decode().splitlines() if "swizzle(tl.program_id(0)" in line]
     assert "tl.cdiv(features, BF)" in call and "batch" not in call
+
+
+@pytest.mark.parametrize(("name", "races"), [("fdtd_2d", True), ("transpose", False)])
+def test_a_kernel_whose_outputs_depend_on_the_order_of_its_programs_is_said_to(name, races):
+    work = of_kernel(kernel(name, **({"Nx": 96, "Ny": 96} if races else {"M": 96, "N": 96})))
+    (case,) = run_side_by_side(rewritten(work, "reverse"), [(work, None, "whole")])
+    assert (case.whole, case.races) == (True, races)

@@ -13,24 +13,22 @@ import threading
 from pathlib import Path
 
 import numpy as np
-from triton.runtime import interpreter
 
-from benchmarks.tests.suite.run_triton import jitted
-from swizzle_sim.capture.patched_once import patch_once_a_launch
-from swizzle_sim.rewrite.check_worker import Tensor
+from benchmarks.tests.suite.run_triton import prepared
+from swizzle_sim.capture.language import Language
 from swizzle_sim.workload.kernels import kernel
+from xcd_model.errors import CaptureError
 
-BUILDER = interpreter.interpreter_builder
 
-
-class Stuck(Exception):
+class Stuck(CaptureError):
     """Every program that is left waits for a flag."""
 
 
 class Turns:
     """Programs in threads of which one runs at a time."""
 
-    def __init__(self, programs, seed):
+    def __init__(self, real, programs, seed):
+        self.real = real
         self.draw, self.alive, self.waiting = random.Random(seed), set(range(programs)), set()
         self.changed, self.running, self.stuck, self.failed = threading.Condition(), None, False, None
 
@@ -44,7 +42,7 @@ class Turns:
         self.changed.wait_for(lambda: self.stuck or self.running == program)
         if self.stuck:
             raise Stuck
-        BUILDER.set_grid_idx(program, 0, 0)
+        self.real.builder.set_grid_idx(program, 0, 0)
 
     def pause(self, *, waits):
         """Let another program go on; one that waits is not asked again before some other has gone on."""
@@ -72,18 +70,16 @@ class Turns:
             self.go_on()
 
 
-def run(sizes, expression, seed, folder):
+def run(language, sizes, expression, seed, folder):
     launch = kernel("mlp_megakernel", **sizes).launch
     path = folder / f"ordered_{seed}.py"  # sources are kept by name
     text = launch.path.read_text().replace("pid_m = tile //", f"own = {expression}\n        pid_m = own //")
     path.write_text(text.replace("pid_n = tile %", "pid_n = own %"))
-    tensors = {name: Tensor(one.dtype, one.shape, one.item_strides, one.n_items) for name, one in launch.arrays.items()}
-    for name, values in launch.make_inputs(0).items():
-        tensors[name].put(values)
-    tensors["done_ptr"].values[:], tensors["y_ptr"].values[:] = 0, np.nan
-    given = {name: interpreter._implicit_cvt(tensors.get(name, value)) for name, value in launch.arguments.items()}
-    turns, body = Turns(launch.grid[0], seed), jitted(dataclasses.replace(launch, path=path))
-    function, load, claim = body.rewrite(), BUILDER.create_masked_load, BUILDER.create_atomic_rmw
+    real = prepared(language, dataclasses.replace(launch, path=path))
+    tensors = {name: real.memory[i] for i, name in enumerate(real.space.names)}
+    tensors["done_ptr"][:] = 0
+    turns, builder = Turns(real, launch.grid[0], seed), real.builder
+    load, claim = builder.create_masked_load, builder.create_atomic_rmw
 
     def polled(pointers, *more):
         found = load(pointers, *more)
@@ -95,31 +91,25 @@ def run(sizes, expression, seed, folder):
         turns.pause(waits=False)
         return claim(*more)
 
-    BUILDER.create_masked_load, BUILDER.create_atomic_rmw = polled, claimed
-    scope = interpreter._patch_lang(body.fn)
-    BUILDER.set_grid_dim(launch.grid[0], 1, 1)
-    program = lambda: function(**given, **launch.constexprs)  # noqa: E731
-    threads = [threading.Thread(target=turns.run, args=(p, program)) for p in range(launch.grid[0])]
-    try:
-        for thread in threads:
-            thread.start()
-        with turns.changed:
-            turns.go_on()
-        for thread in threads:
-            thread.join()
-    finally:
-        scope.restore()
-        BUILDER.create_masked_load, BUILDER.create_atomic_rmw = load, claim
+    builder.create_masked_load, builder.create_atomic_rmw = polled, claimed
+    threads = [
+        threading.Thread(target=turns.run, args=(p, lambda: real.kernel.run(builder))) for p in range(launch.grid[0])
+    ]
+    for thread in threads:
+        thread.start()
+    with turns.changed:
+        turns.go_on()
+    for thread in threads:
+        thread.join()
     if turns.failed:
         raise turns.failed
-    return {"stuck": True} if turns.stuck else {"y": tensors["y_ptr"].values}
+    return {"stuck": True} if turns.stuck else {"y": tensors["y_ptr"].reshape(launch.arrays["y_ptr"].shape)}
 
 
 def main(folder):
-    patch_once_a_launch(interpreter)
-    where = Path(folder)
+    language, where = Language(), Path(folder)
     for i, (sizes, expression, seed) in enumerate(json.loads((where / "cases.json").read_text())):
-        np.savez(where / f"{i}.npz", **run(sizes, expression, seed, where))
+        np.savez(where / f"{i}.npz", **run(language, sizes, expression, seed, where))
 
 
 if __name__ == "__main__":

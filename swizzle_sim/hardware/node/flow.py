@@ -17,7 +17,7 @@ from .counting import MOST_HUNG, REPLAYED, Counting, Passes, find_program, media
 from .formulas import doubts_of, hit_rate, quantities
 from .launcher import STORED
 from .machine import amd_topology, check_compiler, check_machine, in_the_way, nvidia_driver, rocm_version
-from .manifest import FORMAT, RAW, RESULT, Refused, Store, check_files, lines_of, read_manifest, read_order
+from .manifest import FORMAT, RAW, RESULT, RIGHT, Refused, Store, check_files, lines_of, read_manifest, read_order
 from .processes import run
 
 LEAST_SAMPLES = 50
@@ -186,11 +186,10 @@ class Flow:
             name: summary(values) for name in BOARD if (values := [one[name] for one in board if name in one])
         }
         self.store.save()
-        good = ("bitwise", "tolerance")
         right = []
         for name, entry in self.store.document["candidates"].items():
             before, after = entry.get("check_before", {}), entry.get("check_after", {})
-            if before.get("how") in good and after.get("how") in good and before.get("permutation") != "differs":
+            if before.get("how") in RIGHT and after.get("how") in RIGHT and before.get("permutation") != "differs":
                 right.append(name)
             else:
                 self._note(f"{name}: not counted, its outputs were not found right before and after: {before} {after}")

@@ -19,7 +19,7 @@ SM_READS, SM_HITS = (f"lts__t_sectors_srcunit_tex_op_read{end}.sum" for end in (
 class Formula:
     """One quantity as a weighted sum of counters."""
 
-    quantity: str  # a field of `swizzle_sim.hardware.measurement.Measurement`
+    quantity: str  # a field of `swizzle_sim.hardware.results.Measurement`
     unit: str
     terms: Mapping[str, int]  # weight by counter
     source: str

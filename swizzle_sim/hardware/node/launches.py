@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from .launcher import PACKED
-from .manifest import PACKAGE, Refused, digest
+from .manifest import Refused, digest
 
 torch: Any = importlib.import_module("torch")
 
-_ROOTS: list[str] = []  # from which packages are imported
 GUARD_BYTES = 4096  # behind each tensor, where no kernel may store
 POISONS = (0xFF, 0x55)  # not-a-number everywhere, and a pattern that no kernel computes
 NAMES = {"fp8e4": "float8_e4m3fn", "fp8e5": "float8_e5m2", "fp16": "float16", "bf16": "bfloat16"}
@@ -125,17 +124,12 @@ class Tensors:
 
 def load_function(folder: Path, manifest: Mapping[str, Any], file: str, function: str) -> Any:
     """Triton function of one file of the bundle, the file's digest checked just before it runs."""
-    path, package = folder / file, manifest.get("package", "")
-    parts = [name for name in manifest["files"] if name.startswith(f"{PACKAGE}/")]
-    for name in (file, *parts):
-        if digest((folder / name).read_bytes()) != manifest["files"].get(name):
-            raise Refused(f"{folder / name} is not what the manifest says")
-    _import_from(folder if parts else None)
+    path = folder / file
+    if digest(path.read_bytes()) != manifest["files"].get(file):
+        raise Refused(f"{path} is not what the manifest says")
     if "swizzle_sim" not in sys.modules and importlib.util.find_spec("swizzle_sim") is None:
         _stand_for_declarations()
-    if package:
-        importlib.import_module(package)  # relative imports are of it
-    spec = importlib.util.spec_from_file_location(f"{package}.bundle_{path.stem}".lstrip("."), path)
+    spec = importlib.util.spec_from_file_location(f"bundle_{path.stem}", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
@@ -146,26 +140,6 @@ def load_function(folder: Path, manifest: Mapping[str, Any], file: str, function
     if found is None:
         raise Refused(f"{path} has no function {function}")
     return found
-
-
-def _import_from(folder: Path | None) -> None:
-    """Import packages from a bundle's own part of them, and forget those of another bundle.
-
-    A package that this process has imported already, such as one that PyTorch needs, stays what it is.
-    """
-    root = str((folder / PACKAGE).absolute()) if folder else ""  # as a module's ``__file__`` is
-    if root in _ROOTS:
-        return
-    for other in _ROOTS:
-        sys.path.remove(other)
-        for name, module in list(sys.modules.items()):
-            if str(getattr(module, "__file__", None) or "").startswith(f"{other}/"):
-                del sys.modules[name]
-    _ROOTS.clear()
-    if root:
-        sys.path.insert(0, root)
-        _ROOTS.append(root)
-        importlib.invalidate_caches()
 
 
 def _stand_for_declarations() -> None:

@@ -14,7 +14,9 @@ FORMAT = 1  # raise when manifest or result change
 MANIFEST = "manifest.json"
 RESULT = "result.json"
 RAW = "raw"
-PACKAGE = "package"  # folder of a bundle with what its kernel's file imports of its own package
+# how outputs compare where a candidate counts as right: equal, but for rounding, or of a kernel that itself leaves
+# something else where its programs run in another order
+RIGHT = ("bitwise", "tolerance", "races")
 IMPORTED = (".py", ".pyc", ".so", ".pyd", ".pth")  # endings of what Python loads by name
 
 

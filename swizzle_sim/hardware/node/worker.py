@@ -217,7 +217,7 @@ class Work:
             say(what="begin", candidate=name)
             try:
                 launch = original if one["order"] is None else self.launch_of(one)
-                found = {"permutation": self.permutation(one), **self.check(original, launch, POISONS[0])}
+                found = {"permutation": self.permutation(one), **self.check(original, launch, one, POISONS[0])}
             except Exception as error:  # one candidate that does not compile must not hide the others
                 say(what="check", when="before", candidate=name, how="failed", why=_short(error))
                 torch.cuda.synchronize()  # a bad access ends the context, and this process: nothing runs in it any more
@@ -234,17 +234,20 @@ class Work:
                 say(what="times", states=clock.states, unit="us", times=batch, board=board.read())
             del clock
         for name, launch in launches.items():
-            say(what="check", when="after", candidate=name, **self.check(original, launch, POISONS[1]))
+            found = self.check(original, launch, self.by_id[name], POISONS[1])
+            say(what="check", when="after", candidate=name, **found)
         return launches
 
-    def check(self, original: Any, launch: Any, poison: int) -> dict[str, Any]:
+    def check(self, original: Any, launch: Any, candidate: Mapping[str, Any], poison: int) -> dict[str, Any]:
         """Outputs of a candidate compared with those of the unswizzled kernel, from the same poisoned memory."""
         self.tensors.prepare(poison)
         original()
         wanted = self.tensors.outputs()
         self.tensors.prepare(poison)
         launch()
-        return self.tensors.compare(wanted)
+        found = self.tensors.compare(wanted)
+        inside = found["how"] == "differs" and "worst" in found  # nothing behind a tensor was written
+        return {**found, "how": "races"} if inside and candidate.get("races") else found
 
     def permutation(self, candidate: Mapping[str, Any]) -> str:
         """Whether this GPU computes the expected tile for every workgroup: ``equal``, ``differs``, ``as launched``."""
