@@ -134,4 +134,5 @@ def init_kernel(
     line(f"written: {path}")
     if open_points:
         line("to complete (... in the file): " + ", ".join(open_points))
-    print(f"next: complete it, then swizzle-sim optimize {path}")
+    first = "complete it" if open_points else "see each CHECK in it"
+    print(f"next: {first}, then swizzle-sim optimize {path}")

@@ -5,10 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from swizzle_sim.base.atomic_write import write_whole
 from swizzle_sim.base.progress import Progress
 from swizzle_sim.cli.arguments import GpuName, Json, Launch, argument, grouped, known_kernels, option
 from swizzle_sim.cli.output import console, line, pct, print_json, say, sizes_text, table, table_of
@@ -163,9 +161,6 @@ def show(
     workgroup: Annotated[
         int | None, option("--workgroup", help="Tile whose sharers are shown; by default the middle one.")
     ] = None,
-    picture: Annotated[
-        Path | None, option("--picture", metavar="FILE.png", help="Draw the shared lines as a PNG.")
-    ] = None,
     json: Json = False,
 ) -> None:
     """Explain what a kernel touches, which workgroups share it, what limits its occupancy, and the bound on hits."""
@@ -174,8 +169,6 @@ def show(
     from swizzle_sim.pricing.sharing import middle_of, sharing, sharing_words
     from swizzle_sim.search.suite.facts import work_out
 
-    if picture and picture.suffix.lower() != ".png":
-        raise RunError(f"--picture {picture}: pictures are PNG files, so the name ends in .png")
     scorer = Scorer(*launch.load(), replay="lockstep")
     k = scorer.kernel
     chosen = middle_of(k.grid) if workgroup is None else workgroup
@@ -184,12 +177,6 @@ def show(
         facts = work_out(scorer)
     words = sharing_words(shared, k.grid, chosen, scorer.gpu, k.programs)
     compiled, limits = _compiled(k, scorer.gpu), limits_of(k.resources, scorer.gpu)
-    if picture:
-        from swizzle_sim.report.display.picture import png
-        from swizzle_sim.report.display.sharing_map import sharing_picture
-
-        figure = sharing_picture(shared, k.grid, chosen, f"{k.name}: what workgroup {chosen} shares")
-        write_whole(picture, png(figure, note="counted from the trace"))
     if json:
         about = {key: value for key, value in _entry(k, facts).items() if key not in ("name", "summary")}
         print_json(
@@ -214,8 +201,6 @@ def show(
     more = {"tensors": ", ".join(tensors), "work": str(scorer.work)}
     _print_facts(k, scorer.gpu, facts, more | _occupancy_rows(k, limits, compiled))
     _print_sharing(k, words, shared, chosen)
-    if picture:
-        line(f"\nwritten: {picture}")
 
 
 def _compiled(k: Kernel, gpu: Gpu) -> Compiled | None:

@@ -206,9 +206,9 @@ def score_table(
     table(title, [*heads, *columns], cells, left=len(heads) if left is None else left, note=note)
 
 
-def title_of(kernel: Kernel, gpu: Gpu) -> str:
-    """Kernel, sizes and GPU above a table."""
-    return f"{kernel.name} {sizes_text(kernel.problem)}{_priced(kernel)} on {gpu.title}"
+def title_of(kernel: Kernel, *gpus: Gpu) -> str:
+    """Kernel, sizes and GPUs above a table."""
+    return f"{kernel.name} {sizes_text(kernel.problem)}{_priced(kernel)} on {', '.join(one.title for one in gpus)}"
 
 
 def _priced(kernel: Kernel) -> str:

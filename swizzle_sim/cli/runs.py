@@ -199,22 +199,38 @@ def _watch(run: Path) -> None:
 
 def _compare(runs: Sequence[Path], json: bool) -> None:
     """Print the settings and best orders of runs, and the same orders under each."""
-    abouts, scored = [], []
+    abouts, scored, answers = [], [], []
     for folder in runs:
-        with History(folder) as history:
+        with History(folder) as history, Progress("reading the runs"):
             abouts.append(history.about)
             scored.append(ranking_of(history.about, folder).order(history))
+            answers.append(_answer(history))
     differ = [key for key in SAME if any(about.get(key) != abouts[0].get(key) for about in abouts)]
     rows = _orders(scored)
     if json:
         listed = [{"swizzle": name, "scores": [one and one.as_dict() for one in scores]} for name, scores in rows]
-        print_json({"runs": [describe_run(folder) for folder in runs], "differ": differ, "orders": listed})
+        found = [{**describe_run(folder), "answer": answer} for folder, answer in zip(runs, answers, strict=True)]
+        print_json({"runs": found, "differ": differ, "orders": listed})
         return
+    for number, answer in enumerate(answers, 1):
+        line(f"({number}) {answer}", style="bold")
     print_runs("Runs", [describe_run(folder) for folder in runs])
     _print_orders([folder.name for folder in runs], rows)
     said = f"the runs differ in {', '.join(_spoken(differ))}: figures of one cannot be held against the other's"
     alike = "the runs have the same kernel, sizes, GPU, replay, seed and version: their figures compare"
     line(said if differ else alike)
+
+
+def _answer(history: History) -> str:
+    """What to do by a run, as `optimize` said at its end, or why that cannot be told any more."""
+    from swizzle_sim.search.advice import advise_run
+    from swizzle_sim.search.recorded import recorded_scorer
+
+    try:
+        attempts, ranking = list(history), ranking_of(history.about, history.folder)
+        return advise_run(recorded_scorer(history.about), ranking, attempts).what if attempts else "nothing is stored"
+    except SwizzleSimError as error:
+        return f"no answer: {str(error).splitlines()[0]}"
 
 
 def _spoken(differ: Sequence[str]) -> list[str]:

@@ -371,6 +371,7 @@ class OnGpu:
     attempts: list[Attempt]
     verdicts: list[Verdict]
     advice: Advice | None
+    why_better: tuple[str, ...] = ()
 
 
 def compare(candidates: Sequence[Swizzle], launches: Sequence[Launch], how: ReplayOptions, json: bool) -> bool:
@@ -402,8 +403,10 @@ def _on_gpu(scorer: Scorer, orders: Sequence[Swizzle], how: ReplayOptions, on_or
         verdicts.append(verdict)
         attempts.append(_attempt(number, one, verdict, score))
         on_order(number + 1)
-    advice = advise_run(scorer, _ranking(scorer), attempts) if how.replay == "timed" and len(orders) > 1 else None
-    return OnGpu(scorer, attempts, verdicts, advice)
+    if how.replay != "timed" or len(orders) < 2:
+        return OnGpu(scorer, attempts, verdicts, None)
+    advice = advise_run(scorer, _ranking(scorer), attempts)
+    return OnGpu(scorer, attempts, verdicts, advice, why_better(scorer, attempts, advice.order))
 
 
 def _table_document(orders: Sequence[Swizzle], found: Sequence[OnGpu]) -> dict[str, Any]:
@@ -412,7 +415,14 @@ def _table_document(orders: Sequence[Swizzle], found: Sequence[OnGpu]) -> dict[s
         return [{"gpu": g, "verdict": v.as_dict(), "score": score and score.as_dict()} for g, v, score in rows]
 
     return {
-        "on": [{**output.scored_on(on.scorer), "advice": on.advice and on.advice.as_dict()} for on in found],
+        "on": [
+            {
+                **output.scored_on(on.scorer),
+                "advice": on.advice and on.advice.as_dict(),
+                "why_better": list(on.why_better),
+            }
+            for on in found
+        ],
         "orders": [{"swizzle": one.name, "source": one.source, "on": on_each(k)} for k, one in enumerate(orders)],
     }
 
@@ -420,10 +430,14 @@ def _table_document(orders: Sequence[Swizzle], found: Sequence[OnGpu]) -> dict[s
 def _print_table(orders: Sequence[Swizzle], found: Sequence[OnGpu], verbose: bool) -> None:
     several = len(found) > 1
     answers = [f"{on.scorer.gpu.name}: " * several + on.advice.what for on in found if on.advice]
-    for said in answers:
-        line(said, style="bold")
-    kernel = found[0].scorer.kernel
-    title = f"{kernel.name} {output.sizes_text(kernel.problem)} on {', '.join(on.scorer.gpu.title for on in found)}"
+    for on, answer in zip([on for on in found if on.advice], answers, strict=True):
+        if on.advice and not several:
+            output.print_advice(on.advice)
+        else:
+            line(answer, style="bold")
+        for said in on.why_better[: 1 if several else None]:
+            line("  " * several + said)
+    title = output.title_of(found[0].scorer.kernel, *(on.scorer.gpu for on in found))
     columns = IN_SEVERAL if several else output.SCORE_COLUMNS if verbose else output.IN_BRIEF
     heads = [f"{on.scorer.gpu.name}\n{column}" if several else column for on in found for column in columns]
     ranked = _as_ranked(found[0])

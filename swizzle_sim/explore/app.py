@@ -18,7 +18,7 @@ from swizzle_sim.explore import layout, offered, show
 from swizzle_sim.explore import state as states
 from swizzle_sim.explore.evaluate import Problem, Result
 from swizzle_sim.explore.guard import policy, refusal
-from swizzle_sim.explore.request_queue import LatestOnlyQueue, TimedJobs, Worker
+from swizzle_sim.explore.request_queue import ANYWAY_LIMIT_S, LIMIT_S, LatestOnlyQueue, TimedJobs, Worker
 from swizzle_sim.language import family, is_spec, parse_spec, spec_of
 from xcd_model import gpu
 from xcd_model.errors import SwizzleSimError
@@ -59,10 +59,10 @@ def make_app(queue: LatestOnlyQueue, *, host: str, port: int, jobs: TimedJobs | 
 SET = {  # what one control sets of the others
     **{name: Output(name, "value") for name in ("kernel", "gpu", "text", "timed")},
     **{name: Output(name, "children") for name in ("sizes", "notice")},
-    **{name: Output(name, "data") for name in ("steps", "pins", "xcd")},
+    **{name: Output(name, "data") for name in ("steps", "pins")},
     **{name: Output({"slider": ALL}, of) for name, of in (("at", "value"), ("last", "max"))},
 }
-BUTTONS = ({"family": ALL}, "own", "write-out", "pin", {"unpin": ALL}, {"edit": ALL}, {"xcd": ALL})
+BUTTONS = ({"family": ALL}, "own", "write-out", "pin", {"unpin": ALL}, {"edit": ALL})
 SHOWN = {  # what a candidate is shown as
     **{name: Output(name, "children") for name in ("verdict", "maps", "score", "note", "command", "pinned")},
     "anyway": Output("anyway", "hidden"),
@@ -74,7 +74,7 @@ SHOWN = {  # what a candidate is shown as
 }
 CANDIDATE = {  # by what it is given
     **{name: Input(name, "value") for name in ("kernel", "timed")},
-    **{name: Input(name, "data") for name in ("steps", "ready", "pins", "xcd")},
+    **{name: Input(name, "data") for name in ("steps", "ready", "pins")},
     **{"text": Input("typed", "data"), "chip": Input("gpu", "value"), "anyway": Input("anyway", "n_clicks")},
     **{"sizes": Input({"size": ALL}, "value"), "at": Input({"slider": ALL}, "value")},
     **{"names": State({"size": ALL}, "id"), "families": State({"family": ALL}, "id"), "tab": State("tab", "data")},
@@ -94,7 +94,7 @@ def _answer_controls(app: Dash, queue: LatestOnlyQueue) -> None:
     app.callback(
         output=SET,
         inputs={**picked, "buttons": [Input(name, "n_clicks") for name in BUTTONS]},
-        state={"text": State("text", "value"), "pins": State("pins", "data"), "xcd": State("xcd", "data")},
+        state={"text": State("text", "value"), "pins": State("pins", "data")},
     )(controls)
     app.callback(
         Output({"shown": ALL}, "children"),
@@ -132,8 +132,8 @@ def _timed(jobs: TimedJobs, query: str | None, tab: str) -> tuple[Any, ...]:
     if state.replay != "timed":
         jobs.drop(tab)
         return [], True
-    job = jobs.submit(tab, replace(state, xcd=None).query())  # a look at one XCD needs no other replay
-    return show.timed(job, state.xcd), job.over
+    job = jobs.submit(tab, query)
+    return show.timed(job), job.over
 
 
 def _protect(app: Dash, host: str, port: int) -> None:
@@ -180,8 +180,9 @@ def _evaluate(queue: LatestOnlyQueue, given: SimpleNamespace) -> dict[str, Any]:
         states.check_text(state.swizzle)
         typed = states.read_sizes((name["size"], value) for name, value in zip(given.names, given.sizes, strict=True))
         changes = states.changed(states.slider_values(gpu(given.chip)), values(given.at, given.steps))
-        state = replace(state, sizes=typed, changes=changes, pins=tuple(given.pins or ()), xcd=given.xcd)
-        result = queue.submit(given.tab, state.query(), anyway=ctx.triggered_id == "anyway")
+        state = replace(state, sizes=typed, changes=changes, pins=tuple(given.pins or ()))
+        limit_s = ANYWAY_LIMIT_S if ctx.triggered_id == "anyway" else LIMIT_S
+        result = queue.submit(given.tab, state.query(), limit_s=limit_s)
         state = replace(state, replay="timed" if given.timed else "lockstep")
     except SwizzleSimError as error:  # alone; earlier figures stay, greyed
         refused = Result(state=states.State(), problem=Problem(code=error.code, message=str(error)))
@@ -222,7 +223,7 @@ def controls(address: Mapping[str, str] | None, kernel: str | None, chip: str | 
         raise PreventUpdate
     text, pins = given["text"] or "", [*(given["pins"] or ())]
     if not isinstance(by, str):
-        return _effect_of_one(dict(by), pins, given["xcd"])
+        return _effect_of_one(dict(by), pins)
     if by == "kernel":
         return _set(sizes=layout.size_boxes(kernel or "", offered.start_sizes(kernel or "")))
     if by == "write-out":
@@ -233,14 +234,12 @@ def controls(address: Mapping[str, str] | None, kernel: str | None, chip: str | 
     return _set(**_sliders(chip or "", {}))
 
 
-def _effect_of_one(by: dict[str, Any], pins: list[str], xcd: int | None) -> dict[str, Any]:
-    """Effect of one button of many: of a pinned order, an XCD or a family."""
+def _effect_of_one(by: dict[str, Any], pins: list[str]) -> dict[str, Any]:
+    """Effect of one button of many: of a pinned order or a family."""
     if "unpin" in by:
         return _set(pins=[one for at, one in enumerate(pins) if at != by["unpin"]])
     if "edit" in by:
         return _set(text=pins[by["edit"]])
-    if "xcd" in by:
-        return _set(xcd=None if by["xcd"] == xcd else by["xcd"])
     return _set(text=spec_of(parse_spec(by["family"])))
 
 
@@ -259,7 +258,7 @@ def _restored(search: str) -> dict[str, Any]:
     return {
         **{"kernel": state.kernel, "sizes": layout.size_boxes(state.kernel, sizes), "gpu": state.gpu},
         **{"text": state.swizzle, **_sliders(state.gpu, dict(state.changes)), "notice": notice},
-        **{"pins": list(state.pins), "xcd": state.xcd, "timed": ["timed"] if state.replay == "timed" else []},
+        **{"pins": list(state.pins), "timed": ["timed"] if state.replay == "timed" else []},
     }
 
 
@@ -329,16 +328,10 @@ class Server:
 
 
 def _bound(host: str, ports: range | list[int]) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    problem: OSError | None = None
     for port in ports:
-        one = socket.socket(family, socket.SOCK_STREAM)
         try:
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            one.bind((host, port))
-            one.listen()
-            return one
-        except OSError as error:
-            one.close()
-            problem = error
-    raise problem or OSError("no port")
+            return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+        except OSError:
+            if port == ports[-1]:
+                raise
+    raise OSError("no port")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -20,24 +19,17 @@ from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.report.display.tiles import tile_map
 from swizzle_sim.workload.kernels import Kernel
-from xcd_model import Trace, Traffic, xcd_of
-from xcd_model.analysis.bounds import touched_bytes
+from xcd_model import Trace, xcd_of
 from xcd_model.errors import LanguageError, SizeError, SwizzleSimError
-from xcd_model.replay.timed import SPAN_COLUMNS
 
 MAX_WORKGROUPS = 1 << 20
 MAX_INSTRUCTIONS = 400_000  # of a trace: bounds what preparing it and its bound take
 MAX_LOOKUPS = 25e6  # line look-ups of one replay: about a third of a second, and there are two
 REUSED = 6  # of each: a step back and forth is free, memory stays small
-LOOK_EVERY_S = 0.2
 SCORES = 60  # small: pinned orders over some kernels and GPUs
 
 T = TypeVar("T")
 Replays = Callable[[np.ndarray, str], Score]
-
-
-# Is told how far a timed replay is: the order, how many of its workgroups have ended, and of how many.
-Told = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,16 +48,6 @@ class Pinned:
     problem: str = ""  # why it has no score; empty if it has
     tiles: np.ndarray | None = field(default=None, repr=False)  # (rows, columns) int array or None: XCD of each tile
     score: Score | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class OneXcd:
-    """What one XCD does under one order."""
-
-    l2_hit_rate: float  # of its own L2; nan for an XCD without work
-    touched_bytes: int  # [bytes]: that all of its workgroups touch: compulsory misses, if each is fetched once
-    resident: int  # workgroups that run on it at once, at the start
-    resident_bytes: int  # [bytes]: that those touch together
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -88,8 +70,6 @@ class Result:
     score: Score | None = None
     assigned_bound: float | None = None  # L2 hit rate that no cache could exceed with the tiles on these XCDs
     pinned: tuple[Pinned, ...] = ()  # the pinned orders, as pinned
-    # (OneXcd, OneXcd or None) or None: the XCD that is looked at alone, in launch order and with the swizzle
-    one_xcd: tuple[OneXcd, OneXcd | None] | None = None
     too_large: str = ""  # why it was not replayed; empty if it was
     seconds: float = 0.0  # [s]
 
@@ -101,17 +81,17 @@ class Evaluator:
         self._compile = compile
         self._kept: dict[str, OrderedDict[Hashable, Any]] = {}
 
-    def evaluate(self, state: State, *, anyway: bool = False, told: Told = lambda *said: None) -> Result:
+    def evaluate(self, state: State, *, anyway: bool = False) -> Result:
         """Verdict, maps and score of a state; no error of the project's own leaves it."""
         began = time.perf_counter()
         found: dict[str, Any] = {"state": state}
         try:
-            self._fill(found, state, anyway or state.replay == "timed", told)
+            self._fill(found, state, anyway or state.replay == "timed")
         except SwizzleSimError as error:
             found["problem"] = Problem(code=error.code, message=str(error))
         return Result(**found, seconds=time.perf_counter() - began)
 
-    def _fill(self, found: dict[str, Any], state: State, anyway: bool, told: Told) -> None:
+    def _fill(self, found: dict[str, Any], state: State, anyway: bool) -> None:
         """Fill in one result after the other: an error leaves those before it."""
         scorer = self._scorer(state)
         grid, gpu = scorer.kernel.grid, scorer.gpu
@@ -126,7 +106,7 @@ class Evaluator:
         found["fits"] = tuple(name for name in FAMILIES if fits(name, grid, gpu.xcds))
         swizzle = self._judge(found, scorer, state, xcd)
         found["too_large"] = "" if anyway else self._too_large(scorer)
-        score = None if found["too_large"] else self._replays(scorer, state, told)
+        score = None if found["too_large"] else self._replays(scorer, state)
         if score:
             self._share_bound(scorer, state)
             found["baseline"] = score(np.arange(xcd.size), "")
@@ -136,19 +116,14 @@ class Evaluator:
             key = (_machine(state), state.swizzle)
             found["assigned_bound"] = self._keep("assigned", key, lambda: scorer.assigned_bound(order), SCORES)
         found["pinned"] = tuple(_pinned(scorer, score, text, xcd) for text in state.pins)
-        if score and state.xcd is not None and state.xcd < gpu.xcds:
-            launched = _look_at(scorer, np.arange(xcd.size), found["baseline"], state.xcd)
-            mine = _look_at(scorer, order, found["score"], state.xcd) if found.get("score") else None
-            found["one_xcd"] = launched, mine
 
-    def _replays(self, scorer: Scorer, state: State, told: Told) -> Replays:
+    def _replays(self, scorer: Scorer, state: State) -> Replays:
         """Score of an order by its text, that of the launch order by none; known ones are not replayed again."""
 
         def score(order: np.ndarray, text: str) -> Score:
             def make() -> Score:
                 before = score(np.arange(order.size), "").time_us if text else None
-                traffic = _watched_traffic(scorer, order, text or "launch order", told)
-                return scorer.score_traffic(traffic, baseline_us=before)
+                return scorer.score_traffic(scorer.traffic(order), baseline_us=before)
 
             return self._keep("score", (_machine(state), text), make, SCORES)
 
@@ -256,38 +231,3 @@ def _map_of(scorer: Scorer, swizzle: Swizzle, xcd: np.ndarray) -> np.ndarray | N
     reached = np.full(grid.num_pids, -1, np.int64)
     reached[run.ids[inside]] = xcd[inside]
     return tile_map(grid, reached, np.arange(grid.num_pids))
-
-
-def _look_at(scorer: Scorer, order: np.ndarray, score: Score, xcd: int) -> OneXcd:
-    """One XCD of an order that has a score."""
-    mine = np.flatnonzero(xcd_of(order.size, scorer.gpu, scorer.kernel.programs) == xcd)
-    resident = mine[: scorer.gpu.cus_per_xcd * scorer.occupancy]
-    return OneXcd(
-        l2_hit_rate=score.per_xcd_l2_hit_rate[xcd],
-        touched_bytes=touched_bytes(scorer.trace, order[mine], scorer.gpu),
-        resident=resident.size,
-        resident_bytes=touched_bytes(scorer.trace, order[resident], scorer.gpu),
-    )
-
-
-def _watched_traffic(scorer: Scorer, order: np.ndarray, what: str, told: Told) -> Traffic:
-    """Traffic of an order in the scorer's replay; of the timed one, ``told`` hears how far it is.
-
-    Another thread looks at the times that the replay writes; of several launches it counts the one under way.
-    """
-    if scorer.replay != "timed":
-        return scorer.traffic(order)
-    spans, over = np.full((order.size, SPAN_COLUMNS), -1, np.int64), threading.Event()
-
-    def look() -> None:
-        told(what, 0, order.size)
-        while not over.wait(LOOK_EVERY_S):
-            told(what, int(np.count_nonzero(spans[:, 1] >= 0)), order.size)
-
-    watcher = threading.Thread(target=look, daemon=True)
-    watcher.start()
-    try:
-        return scorer.traffic_and_spans(order, spans)[0]
-    finally:
-        over.set()
-        watcher.join()

@@ -30,7 +30,7 @@ def page() -> html.Div:
     return html.Div(
         [
             *(dcc.Store(id=name, data=data) for name, data in kept.items()),
-            *(dcc.Store(id=name) for name in ("address", "typed", "query", "xcd")),
+            *(dcc.Store(id=name) for name in ("address", "typed", "query")),
             dcc.Interval(id="waiting", interval=300),
             dcc.Interval(id="watching", interval=500, disabled=True),
             html.Div(id="history", hidden=True),

@@ -10,14 +10,14 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xcd_model.errors import ReplayError, SwizzleSimError
 
 if TYPE_CHECKING:
-    from swizzle_sim.explore.evaluate import Result, Told
+    from swizzle_sim.explore.evaluate import Result
 
 LIMIT_S = 20.0  # of one evaluation; what the page replays by itself takes a second
 ANYWAY_LIMIT_S = 300.0  # of one that the user started in spite of its size
@@ -43,30 +43,24 @@ class Worker:
         return self._ready.is_set()
 
     def evaluate(
-        self, query: str, *, anyway: bool = False, stale: Callable[[], bool] = lambda: False, told: Told | None = None
+        self, query: str, *, limit_s: float = LIMIT_S, stale: Callable[[], bool] = lambda: False
     ) -> Result | None:
-        """Evaluate the state of an address."""
-        limit = TIMED_LIMIT_S if told else ANYWAY_LIMIT_S if anyway else LIMIT_S
+        """Evaluate the state of an address; with a longer limit whatever its size."""
         while not self._ready.wait(_POLL_S * 5):
             if stale():
                 return None
         began = time.monotonic()
         try:
-            self._pipe.send((query, anyway))
-            while True:
-                while not self._pipe.poll(_POLL_S):
-                    took = time.monotonic() - began
-                    if took > GIVE_UP_AFTER_S and stale():
-                        self.restart()
-                        return None
-                    if took > limit:
-                        self.restart()
-                        raise ReplayError(f"stopped after {limit:.0f} s: use smaller sizes, or `swizzle-sim score`")
-                said = self._pipe.recv()
-                if not isinstance(said, tuple):
-                    return said
-                if told:
-                    told(*said)
+            self._pipe.send((query, limit_s > LIMIT_S))
+            while not self._pipe.poll(_POLL_S):
+                took = time.monotonic() - began
+                if took > GIVE_UP_AFTER_S and stale():
+                    self.restart()
+                    return None
+                if took > limit_s:
+                    self.restart()
+                    raise ReplayError(f"stopped after {limit_s:.0f} s: use smaller sizes, or `swizzle-sim score`")
+            return self._pipe.recv()
         except (EOFError, OSError):
             self.restart()
             raise ReplayError("the process that evaluates died, most likely out of memory: use smaller sizes") from None
@@ -107,7 +101,7 @@ class LatestOnlyQueue:
         self._newest: OrderedDict[str, int] = OrderedDict()
         self._numbering, self._busy = threading.Lock(), threading.Lock()
 
-    def submit(self, page: str, query: str, *, anyway: bool = False, told: Told | None = None) -> Result | None:
+    def submit(self, page: str, query: str, *, limit_s: float = LIMIT_S) -> Result | None:
         """Evaluate the state of a page, unless the page submits another before it has begun."""
         ticket = self._ticket(page)
 
@@ -118,8 +112,7 @@ class LatestOnlyQueue:
         while not stale():
             if self._busy.acquire(timeout=0.05):
                 try:
-                    how: dict[str, Any] = {"anyway": anyway, "stale": stale} | ({"told": told} if told else {})
-                    return None if stale() else self.worker.evaluate(query, **how)
+                    return None if stale() else self.worker.evaluate(query, limit_s=limit_s, stale=stale)
                 finally:
                     self._busy.release()
         return None
@@ -143,10 +136,7 @@ class Job:
     """One page's timed replay."""
 
     query: str  # state that it is of
-    what: str = ""  # order that is replayed; empty until it has begun
-    done: int = 0  # workgroups of that order that have ended, and all
-    total: int = 0
-    began_s: float = 0.0  # [s]: when that order began
+    began_s: float = field(default_factory=time.monotonic)  # [s]
     result: Result | None = None  # once it is over, unless ``error`` says why there is none
     error: str = ""
 
@@ -154,18 +144,6 @@ class Job:
     def over(self) -> bool:
         """Whether there is nothing more to wait for."""
         return self.result is not None or bool(self.error)
-
-    @property
-    def left_s(self) -> float | None:
-        """Seconds that are left of the order under way, at its pace so far; None where nobody knows."""
-        took = time.monotonic() - self.began_s
-        return took * (self.total - self.done) / self.done if self.done and took > 1 else None
-
-    def tell(self, what: str, done: int, total: int) -> None:
-        """Note how far it is; see `Told`."""
-        if what != self.what:
-            self.began_s = time.monotonic()
-        self.what, self.done, self.total = what, done, total
 
 
 class TimedJobs:
@@ -197,10 +175,6 @@ class TimedJobs:
             if self._jobs.pop(page, None) is not None and self._queue is not None:
                 self._queue.drop(page)
 
-    def look(self, page: str) -> Job | None:
-        """Job of a page, or None."""
-        return self._jobs.get(page)
-
     def close(self) -> None:
         """Stop the process."""
         with self._lock:
@@ -210,7 +184,7 @@ class TimedJobs:
     @staticmethod
     def _run(queue: LatestOnlyQueue, page: str, job: Job) -> None:
         try:
-            job.result = queue.submit(page, job.query, told=job.tell)
+            job.result = queue.submit(page, job.query, limit_s=TIMED_LIMIT_S)
         except SwizzleSimError as error:
             job.error = str(error)
         else:
@@ -234,7 +208,7 @@ def _work(pipe: Connection, first: bool) -> None:
         except EOFError:
             return
         try:
-            result = evaluator.evaluate(read_query(query), anyway=anyway, told=lambda *said: pipe.send(said))
+            result = evaluator.evaluate(read_query(query), anyway=anyway)
         except MemoryError:
             result = Result(state=State(), problem=Problem(code="memory", message="out of memory: use smaller sizes"))
         except Exception as error:  # a defect must not end the page

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -111,45 +112,11 @@ def _table(name: str, heads: Sequence[str], rows: list[html.Tr]) -> html.Table:
 
 
 def maps(result: Result) -> list[Any]:
-    """Maps of XCDs side by side, in launch order and with the swizzle, their legend, and the one XCD looked at."""
-    xcds = [html.Li(_of_legend(x, result.state.xcd)) for x in range(result.num_xcds)]
+    """Maps of XCDs side by side, in launch order and with the swizzle, and their legend."""
+    swatches = [html.Span(style={"background": xcd_colour(x)}, className="swatch") for x in range(result.num_xcds)]
     both = [_map("launch order", result.before, result), _map("this swizzle", result.after, result)]
-    return [html.Div(both, className="maps"), html.Ul(xcds, className="legend"), *_one_xcd(result)]
-
-
-def _of_legend(xcd: int, chosen: int | None) -> html.Button:
-    """Colour and number of an XCD: a button that shows it alone, and shows all again."""
-    state: dict[str, Any] = {"aria-pressed": str(xcd == chosen).lower(), "aria-label": f"XCD {xcd} alone"}
-    return html.Button(
-        [html.Span(style={"background": xcd_colour(xcd)}, className="swatch"), str(xcd)],
-        id={"xcd": xcd},
-        type="button",
-        title=f"XCD {xcd} alone" if xcd != chosen else "all XCDs",
-        **state,
-    )
-
-
-def _one_xcd(result: Result) -> list[Any]:
-    """Figures of the XCD that is looked at alone."""
-    if result.one_xcd is None:
-        return []
-    before, after = result.one_xcd
-    shown = {
-        "Hit rate of its L2": lambda one: percent(one.l2_hit_rate),
-        "Touched in all": lambda one: mib_text(one.touched_bytes),
-        f"Touched by the first {before.resident}": lambda one: mib_text(one.resident_bytes),
-    }
-    both = (before, after)
-    rows = [_row(name, *(text(one) if one else NONE for one in both)) for name, text in shown.items()]
-    held = mib_text(result.state.load_gpu().l2.size_bytes)
-    said = f"XCD {result.state.xcd} alone. Its L2 holds {held}; {before.resident} workgroups run on it at once."
-    figures = _table("one-xcd-figures", ("", "launch order", "this swizzle"), rows)
-    return [html.Div([html.P(said), figures], className="one-xcd")]
-
-
-def mib_text(size_bytes: float) -> str:
-    """Write a size in MiB."""
-    return f"{size_bytes / 2**20:.2f} MiB"
+    xcds = [html.Li([swatch, f"XCD {x}"]) for x, swatch in enumerate(swatches)]
+    return [html.Div(both, className="maps"), html.Ul(xcds, className="legend")]
 
 
 def _map(title: str, xcd: np.ndarray | None, result: Result) -> html.Figure:
@@ -179,9 +146,8 @@ def map_image(xcd: np.ndarray, result: Result, alt: str = "", title: str = "") -
     data: dict[str, Any] = {"data-rows": str(high), "data-columns": str(wide)}
     data["data-xcd"] = base64.b64encode(flat).decode()
     name: dict[str, Any] = {"id": {"map": title}, "className": "map", **data} if title else {"className": "map still"}
-    only = result.state.xcd if result.state.xcd is not None and result.state.xcd < result.num_xcds else None
     return html.Img(
-        src="data:image/png;base64," + base64.b64encode(map_png(part, result.num_xcds, only)).decode(),
+        src="data:image/png;base64," + base64.b64encode(map_png(part, result.num_xcds)).decode(),
         alt=alt,
         style={"aspectRatio": f"{min(max(wide / high, 1 / TALLEST), WIDEST):.4f}"},
         **name,
@@ -238,13 +204,6 @@ def time_text(time_us: float) -> str:
     return f"{time_us / 1000:.2f} ms" if time_us >= 1000 else f"{time_us:.1f} µs"
 
 
-def energy_text(joules: float) -> str:
-    """Write an energy [J] in a unit with few digits."""
-    if math.isnan(joules):
-        return NONE
-    return f"{joules:.2f} J" if joules >= 1 else f"{1000 * joules:.1f} mJ"
-
-
 def _signed(value: float, unit: str) -> str:
     return f"{value:+.1f} {unit}".replace("-", "−")
 
@@ -273,7 +232,6 @@ COLUMNS: dict[str, tuple[Callable[[Score], float], Callable[[Any], str], Callabl
     "Infinity Cache hits": (lambda one: one.mall_hit_rate, percent, _moved),
     "HBM traffic": (lambda one: one.hbm_bytes, lambda count: f"{gigabytes(count)} GB", _ratio),
     "Time, predicted": (lambda one: one.time_us, time_text, _ratio),
-    "Energy, assumed rates": (lambda one: one.energy_j, energy_text, _ratio),
 }
 
 
@@ -344,20 +302,17 @@ def _card(result: Result, one: Pinned, role: str, buttons: list[Any]) -> html.Ar
     return html.Article([head, picture, html.Dl(lines), *problem, html.Div(buttons, className="under")])
 
 
-def timed(job: Job, xcd: int | None) -> list[Any]:
+def timed(job: Job) -> list[Any]:
     """Timed replay of a page: how far it is, or its figures."""
     if job.error:
         return [html.P(f"No timed replay: {shown_text(job.error)}", className="notice")]
     if job.result is None:
-        return [_progress(job)]
+        said = f"replaying in time: {time.monotonic() - job.began_s:.0f} s so far"
+        return [html.P(said, id="timed-says", className="soft")]
     result = job.result
     if result.problem is not None and result.baseline is None:
         return [html.P(shown_text(result.problem.message), className="notice")]
     parts = [table(result, "timed-figures"), *_pinned_rows(result)]
-    if xcd is not None and result.baseline is not None and xcd < result.num_xcds:
-        rates = [one.per_xcd_l2_hit_rate[xcd] for one in (result.baseline, result.score) if one]
-        said = " to ".join(percent(rate) for rate in rates)
-        parts.append(html.P(f"XCD {xcd} alone, L2 hit rate: {said}"))
     took = f" It took {result.seconds:.1f} s." if result.seconds > 0.1 else ""  # nothing, of a state seen before
     return [*parts, html.P(TIMED + took, className="soft")]
 
@@ -370,14 +325,3 @@ def _pinned_rows(result: Result) -> list[Any]:
         change = changes(result.baseline, one.score)[3][0]
         rows.append(_row(html.Code(name_of(one.text)), cells(one.score)[0], time_us, change))
     return [_table("timed-pins", ("pinned", "L2 hit rate", "time", "to launch order"), rows)] if rows else []
-
-
-def _progress(job: Job) -> html.Div:
-    """Bar of the order under way."""
-    share = job.done / job.total if job.total else 0.0
-    left = f", about {job.left_s:.0f} s left of this order" if job.left_s is not None else ""
-    of = f": {job.done:,} of {job.total:,} workgroups{left}" if job.total else ""
-    name = job.what if job.what == "launch order" else name_of(job.what)
-    said = f"replaying {name}{of}" if job.what else "starting, or waiting for another page's replay"
-    bar = html.Span(html.Span(style={"width": f"{100 * share:.1f}%"}), className="bar", **HIDDEN)
-    return html.Div([bar, html.P(said, id="timed-says", className="soft")], className="progress")

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 import shlex
-import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode
@@ -31,9 +28,8 @@ from xcd_model.errors import LanguageError, SizeError, UnknownName
 
 SLIDERS = ("xcds", "cus_per_xcd", "l2.size_bytes", "l2.ways")  # what of a GPU the page changes
 MOST = {"xcds": 64, "cus_per_xcd": 1024, "l2.size_bytes": 2**30, "l2.ways": 128}
-MAX_QUERY = 100_000  # characters of an address that are looked at
+MAX_QUERY = 16 * MAX_TEXT_BYTES  # characters of an address that are looked at: four texts, their bytes as %20
 MAX_FIELDS = 64
-PLAIN_UNTIL = 1500  # characters of a text that an address holds as they are
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,60}")
 _HERE = "<page>"
 MAX_PINS = 3  # orders beside the one that is edited
@@ -52,7 +48,6 @@ class State:
     changes: tuple[tuple[str, int], ...] = ()
     swizzle: str = "contiguous+group_m(size=8)"  # A family specification, or a text of the language
     pins: tuple[str, ...] = ()  # orders that stay beside it, at most `MAX_PINS`, written like ``swizzle``
-    xcd: int | None = None  # the XCD that is looked at alone
     replay: str = "lockstep"  # lockstep, which answers while one types, or the timed replay as well, in the background
 
     def check_names(self) -> None:
@@ -93,9 +88,8 @@ class State:
         fields = [("kernel", self.kernel), *self.sizes, ("gpu", self.gpu)]
         fields += [(key, _with_unit(key, value)) for key, value in self.changes]
         fields += [("replay", self.replay)] * (self.replay != "lockstep")
-        fields += [("xcd", str(self.xcd))] * (self.xcd is not None)
-        fields += [_text_field(f"pin{i}", f"packed{i}", text) for i, text in enumerate(self.pins, 1)]
-        return urlencode([*fields, _text_field("swizzle", "packed", self.swizzle)], errors="replace")
+        fields += [(f"pin{i}", text) for i, text in enumerate(self.pins, 1)]
+        return urlencode([*fields, ("swizzle", self.swizzle)], errors="replace")
 
     def command(self) -> str:
         """Command line with the same figures: ``score``, or ``what-if`` where numbers of the GPU are changed."""
@@ -128,19 +122,18 @@ def read_query(query: str) -> State:
         raise SizeError(f"the address gives {twice[:60]} twice")
     start = State()
     name, chip = given.pop("kernel", start.kernel), given.pop("gpu", start.gpu)
-    text = _pop_text(given, "swizzle", "packed")
-    pins = [_pop_text(given, f"pin{i}", f"packed{i}") for i in range(1, MAX_PINS + 1)]
-    replay, xcd = given.pop("replay", start.replay), given.pop("xcd", None)
+    text = given.pop("swizzle", start.swizzle)
+    pins = [given.pop(f"pin{i}", None) for i in range(1, MAX_PINS + 1)]
+    for one in (text, *pins):
+        check_text(one or "")
+    replay = given.pop("replay", start.replay)
     if replay not in REPLAYS:
         raise SizeError(f"replay = {replay[:40]!r}: there is {' and '.join(REPLAYS)}")
-    if xcd is not None and not re.fullmatch(r"[0-9]{1,2}", xcd, re.ASCII):
-        raise SizeError(f"xcd = {xcd[:40]!r}: the number of an XCD, from 0")
     changes = {key: given.pop(key) for key in SLIDERS if key in given}
     sizes = read_sizes(given.items()) if given else tuple(start_sizes(name).items())
-    text = start.swizzle if text is None else text
     return State(
         kernel=name, sizes=sizes, gpu=chip, changes=_read_changes(changes), swizzle=text,
-        pins=tuple(pin for pin in pins if pin is not None), xcd=None if xcd is None else int(xcd), replay=replay,
+        pins=tuple(pin for pin in pins if pin is not None), replay=replay,
     )  # fmt: skip
 
 
@@ -150,22 +143,6 @@ def read_order(text: str) -> Swizzle:
     if is_spec(text):  # by family, so that a name that is none is met with the nearest
         return Swizzle.parse(family(text), name=text.strip(), filename=_HERE)
     return Swizzle.parse(text, name="typed", filename=_HERE)
-
-
-def _text_field(plain: str, packed: str, text: str) -> tuple[str, str]:
-    """Field of an address for a text: as it is, or packed if it is long."""
-    if len(text) <= PLAIN_UNTIL:
-        return plain, text
-    return packed, base64.urlsafe_b64encode(zlib.compress(text.encode("utf-8", "replace"), 9)).decode()
-
-
-def _pop_text(given: dict[str, str], plain: str, packed: str) -> str | None:
-    """Take a text out of the fields of an address; None if it is not there."""
-    short, long = given.pop(plain, None), given.pop(packed, None)
-    text = short if long is None or short is not None else _unpack(long)
-    if text is not None:
-        check_text(text)
-    return text
 
 
 def read_sizes(pairs: Iterable[tuple[str, object]]) -> tuple[tuple[str, int], ...]:
@@ -197,18 +174,6 @@ def check_text(text: str) -> None:
         raise LanguageError(
             f"the text has {size} bytes; at most {MAX_TEXT_BYTES} are read", filename=_HERE, code="limit"
         )
-
-
-def _unpack(packed: str) -> str:
-    try:
-        data = base64.b64decode(packed, altchars=b"-_", validate=True)
-        reader = zlib.decompressobj()
-        found = reader.decompress(data, MAX_TEXT_BYTES + 1)  # a small address may unpack to gigabytes
-        if reader.unconsumed_tail or len(found) > MAX_TEXT_BYTES:
-            raise LanguageError(f"the text has more than {MAX_TEXT_BYTES} bytes", filename=_HERE, code="limit")
-        return found.decode("utf-8")
-    except (binascii.Error, zlib.error, ValueError):
-        raise LanguageError("the packed text of the address is damaged", filename=_HERE, code="syntax") from None
 
 
 def _read_changes(words: Mapping[str, str]) -> tuple[tuple[str, int], ...]:

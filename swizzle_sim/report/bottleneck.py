@@ -211,10 +211,12 @@ def why_better(scorer: Scorer, attempts: Iterable[Attempt], name: str) -> tuple[
             n: {k: 100 * v / max(1, score.l2_misses) for k, v in of.items()} for n, of in _estimate(found).items()
         }
         reports.append({"l2_hit_rate_pct": _pct(score.l2_hit_rate), "misses_pct": shares, **_copies(found)})
-    changes = changes_of(*reports)
-    touched = [one for one in changes if "is touched by" in one]
-    missed = [one for one in changes if one not in touched]
-    return tuple(f"why: {one[0]}" for one in (touched, missed) if one)
+    fewer = reports[1]["l2_hit_rate_pct"] >= reports[0]["l2_hit_rate_pct"]  # what moved the way the hit rate did
+    told = []
+    for changes in (_touched(*reports), _missed(*reports)):
+        same_way = [(abs(apart), said) for said, apart in changes if (apart < 0) == fewer]
+        told += [f"why: {said}" for _, said in sorted(same_way)[-1:]]
+    return tuple(told)
 
 
 def _copies(reuse: Reuse) -> dict[str, Any]:
@@ -225,24 +227,32 @@ def _copies(reuse: Reuse) -> dict[str, Any]:
 
 def changes_of(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     """What two bottleneck reports differ in: XCDs that touch a line, misses by kind, makespan."""
-    found = []
-    name = "xcds_that_touch_a_line"
-    for tensor in before.get(name, {}).keys() | after.get(name, {}).keys():
-        was, now = (report.get(name, {}).get(tensor, 1.0) for report in (before, after))
-        if round(was, 1) != round(now, 1):
-            found.append(f"{tensor} is touched by {now:.2f} XCDs, before {was:.2f}")
-    was, now = _of_requests(before), _of_requests(after)
-    apart = {kind: now.get(kind, 0.0) - was.get(kind, 0.0) for kind in was.keys() | now.keys()}
-    most = sorted((kind for kind in apart if abs(apart[kind]) >= CHANGED), key=lambda kind: (-abs(apart[kind]), kind))
-    found = sorted(found) + [
-        f"misses of {tensor}, {kind}: {was.get((tensor, kind), 0.0):.1f} to {now.get((tensor, kind), 0.0):.1f} % of "
-        "the requests"
-        for tensor, kind in most[:MOST]
-    ]
+    found = [said for said, _ in (*sorted(_touched(before, after)), *_missed(before, after)[:MOST])]
     spans = [report.get("makespan_over_ideal", 1.0) for report in (before, after)]
     if abs(spans[0] - spans[1]) >= 0.05:
         found.append(f"makespan over ideal {spans[0]:.2f} to {spans[1]:.2f}")
     return found
+
+
+def _touched(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[str, float]]:
+    """Tensors whose lines another number of XCDs touches, in words, and by how many."""
+    copies = [report.get("xcds_that_touch_a_line", {}) for report in (before, after)]
+    pairs = {name: [one.get(name, 1.0) for one in copies] for name in copies[0].keys() | copies[1].keys()}
+    return [
+        (f"{name} is touched by {now:.2f} XCDs, before {was:.2f}", now - was)
+        for name, (was, now) in pairs.items()
+        if round(was, 1) != round(now, 1)
+    ]
+
+
+def _missed(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[str, float]]:
+    """Misses that another share of the requests are, in words, and by how many points; most first."""
+    was, now = _of_requests(before), _of_requests(after)
+    pairs = {kind: (was.get(kind, 0.0), now.get(kind, 0.0)) for kind in was.keys() | now.keys()}
+    most = sorted((-abs(n - w), kind, w, n) for kind, (w, n) in pairs.items() if abs(n - w) >= CHANGED)
+    return [
+        (f"misses of {tensor}, {kind}: {w:.1f} to {n:.1f} % of the requests", n - w) for _, (tensor, kind), w, n in most
+    ]
 
 
 def _of_requests(report: Mapping[str, Any]) -> dict[tuple[str, str], float]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Mapping, Sequence
-from importlib import metadata
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from swizzle_sim.base.release import version
 from swizzle_sim.base.text import cut
 from swizzle_sim.hardware.agreement import Agreement
 from swizzle_sim.hardware.results import MEASUREMENTS
@@ -18,10 +16,10 @@ from swizzle_sim.language.lattice import claim
 from swizzle_sim.language.verdict import TESTED
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.rewrite.kernel import rewrite_kernel
+from swizzle_sim.search.advice import RESOURCES
 from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.ranking import Ranking
 from swizzle_sim.workload.kernels import Kernel
-from swizzle_sim.workload.price import RemapPrice
 from xcd_model import Gpu, Time
 from xcd_model.errors import SwizzleSimError
 
@@ -55,24 +53,6 @@ def best_rows(attempts: Sequence[Attempt], baseline: Score, ranking: Ranking) ->
     return rows
 
 
-def price_rows(price: RemapPrice) -> list[tuple[str, list[str]]]:
-    """Figures of the price, where one is not zero: as launched, as rewritten, with the options offered."""
-    compiled = [price.before, price.after, *([price.offered] if price.offered else [])]
-    names = {
-        **{"registers": "registers", "agprs": "accumulation registers among them", "sgprs": "scalar registers"},
-        **{"spills": "spilled", "lds_bytes": "LDS or shared memory of a workgroup [B]"},
-        **{"workgroups_per_cu": f"workgroups that fit one {price.after.place}"},
-        "loads": "global loads: count of bytes a lane",
-        **{"instructions_before_loop": "instructions before the loop", "code_bytes": "code [B]"},
-    }
-    rows = [(name, [_figure(getattr(one, key)) for one in compiled]) for key, name in names.items()]
-    return [(name, values) for name, values in rows if set(values) - {"0", ""}]
-
-
-def _figure(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) else ", ".join(f"{n} of {width}" for width, n in value)
-
-
 def verdict_lines(verdict: Mapping[str, Any], num_xcds: int) -> list[str]:
     """Sentences on where a swizzle is a bijection."""
     here = "a bijection" if verdict.get("bijective") else "no bijection"
@@ -85,22 +65,6 @@ def verdict_lines(verdict: Mapping[str, Any], num_xcds: int) -> list[str]:
     if other := verdict.get("lattice_counterexample"):
         lines.append(f"First that fails: {cut(str(other.get('message', '')), LONGEST_MESSAGE)}")
     return lines
-
-
-def versions() -> str:
-    """Versions that the report is made with; those of the run itself are in the history."""
-    found = [f"{name} {metadata.version(name)}" for name in ("numpy", "numba", "matplotlib")]
-    return ", ".join([f"swizzle-sim {version()}", f"Python {platform.python_version()}", *found])
-
-
-RESOURCES = {
-    "compute": "compute",
-    "l2": "L2",
-    "fabric": "fabric between L2 and memory side",
-    "mall": "Infinity Cache",
-    "hbm": "HBM",
-    "power": "power: joules over watts",
-}
 
 
 def time_bars(before: Time, after: Time) -> list[tuple[str, float, float]]:
@@ -157,37 +121,25 @@ def measured_in(folder: Path) -> tuple[list[Agreement], str]:
 
 
 def rewritten(kernel: Kernel, source: str, gpu: Gpu, folder: Path) -> dict[str, Any]:
-    """Rewrite the kernel of a run as ``swizzle-sim rewrite`` does, without running it; or say why not.
-
-    ``checked``: a file with this text lies in the run folder, where it is written only after it was checked.
-    """
+    """The rewritten kernel of a run: the file that was checked and written there, else its text alone, or why not."""
     if kernel.launch is None:
         return {"why_not": f"{kernel.name} comes without the launch of a Triton kernel, as a trace file does"}
+    remap: dict[str, Any] = {"num_xcds": gpu.xcds, "sizes": kernel.problem, "lattice": kernel.lattice}
+    at = "program" if kernel.programs is None else "tile"
     try:
-        found = rewrite_kernel(
-            kernel.launch,
-            Swizzle.parse(source),
-            grid=kernel.grid,
-            num_xcds=gpu.xcds,
-            sizes=kernel.problem,
-            lattice=kernel.lattice,
-            at="program" if kernel.programs is None else "tile",
-        )
+        found = rewrite_kernel(kernel.launch, Swizzle.parse(source), grid=kernel.grid, at=at, **remap)
     except SwizzleSimError as error:
         return {"why_not": str(error)}
     name = f"{found.path.stem}_swizzled.py"
+    if is_written := (folder / name).is_file():
+        found = replace(found, text=(folder / name).read_bytes())
     if len(found.text) > LONGEST_CODE:
         return {"why_not": f"{found.path.name} is too long to show here: swizzle-sim rewrite writes it"}
     guard = found.guarded.condition
     where = f"where {guard}, and the launch order elsewhere" if guard else "on every grid"
-    return {
-        "why_not": "",
-        "name": name,
-        "diff": _diff_lines(found.diff(name)),
-        "text": found.text.decode("utf-8", "replace"),
-        "checked": (folder / name).is_file() and (folder / name).read_bytes() == found.text,
-        "note": f"The {found.at}'s id is remapped {where}.",
-    }
+    note = "" if is_written else f"The {found.at}'s id is remapped {where}."
+    text = found.text.decode("utf-8", "replace")
+    return {"why_not": "", "name": name, "diff": _diff_lines(found.diff(name)), "text": text, "note": note}
 
 
 def _diff_lines(diff: str) -> list[tuple[str, str]]:

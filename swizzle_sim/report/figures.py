@@ -1,7 +1,7 @@
 """The pictures of a run, as matplotlib figures of the object API: no pyplot, so no backend and no global state.
 
-Each is drawn by one function; `swizzle_sim.report.pictures` writes it as SVG into the page and as PNG. ``wide`` is the
-form for files and screens; without it a figure is laid out for a phone, with the same text size on fewer inches.
+Each is drawn by one function, for a phone as for half of a screen; `swizzle_sim.report.pictures` writes it as SVG into
+the page and as PNG.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from swizzle_sim.report.display.tiles import MAX_SIDE, draw_pixels, draw_xcds, l
 from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.ranking import Ranking
 from xcd_model import Traffic
-from xcd_model.analysis.stack_distance import CapacityCurve
 from xcd_model.replay.traffic import READ_MISSES, READ_REQUESTS, WRITE_MISSES, WRITE_REQUESTS
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LAUNCHED, BEST = "launch order", "best swizzle"
-WIDE_INCHES, NARROW_INCHES = 9.5, 3.9
+INCHES = 4.6
 MOST_VALUES = 400  # of a coordinate that are drawn one by one; more are thinned
 MAX_BINS = 200  # of the time axis: more are thinner than a line
 LOG_FROM = 300  # attempts from which the axis is logarithmic: most of what is gained comes early
@@ -39,13 +38,7 @@ UNITS = {"l2_hit_rate": (100, "%"), "time": (1, "µs"), "hbm_bytes": (1e-9, "GB"
 
 
 def xcd_map(
-    before: np.ndarray,
-    after: np.ndarray,
-    *,
-    title: str = "",
-    num_xcds: int = 8,
-    ribbon: bool = False,
-    wide: bool = True,
+    before: np.ndarray, after: np.ndarray, *, title: str = "", num_xcds: int = 8, ribbon: bool = False
 ) -> Figure:
     """XCD of each tile in launch order and under the best swizzle, side by side.
 
@@ -54,16 +47,14 @@ def xcd_map(
     before, after : (num_pid_m, num_pid_n) int array
         XCD of each tile; -1 is no tile. At most the first `MAX_SIDE` rows and columns are drawn.
     """
-    figure, pair, note = _two_maps(before, ribbon, wide)
+    figure, pair, note = _two_maps(before, ribbon)
     for axes, xcd, name in zip(pair, (before, after), (LAUNCHED, BEST), strict=True):
-        draw_xcds(axes, xcd[:MAX_SIDE, :MAX_SIDE], name, num_xcds, numbered_side=16 if wide else 8)
-    legend_of_xcds(figure, num_xcds, *(() if wide else ("outside lower center", 4)))
+        draw_xcds(axes, xcd[:MAX_SIDE, :MAX_SIDE], name, num_xcds, numbered_side=8)
+    legend_of_xcds(figure, num_xcds, "outside lower center", 4)
     return finished(figure, title + note)
 
 
-def heat_map(
-    before: np.ndarray, after: np.ndarray, most: float, *, title: str = "", ribbon: bool = False, wide: bool = True
-) -> Figure:
+def heat_map(before: np.ndarray, after: np.ndarray, most: float, *, title: str = "", ribbon: bool = False) -> Figure:
     """L2 misses of each tile in launch order and under the best swizzle, side by side.
 
     Parameters
@@ -76,27 +67,24 @@ def heat_map(
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
-    figure, pair, note = _two_maps(before, ribbon, wide)
+    figure, pair, note = _two_maps(before, ribbon)
     colours = ScalarMappable(Normalize(0, most or 1.0, clip=True), HEAT)
     for axes, misses, name in zip(pair, (before, after), (LAUNCHED, BEST), strict=True):
         shown = misses[:MAX_SIDE, :MAX_SIDE]
         pixels = np.asarray(colours.to_rgba(shown, bytes=True))
         pixels[shown < 0] = 0
         draw_pixels(axes, pixels, name)
-    bar = figure.colorbar(colours, ax=pair, location="bottom", shrink=0.6, aspect=40 if wide else 20)
+    bar = figure.colorbar(colours, ax=pair, location="bottom", shrink=0.6, aspect=20)
     bar.set_label("L2 misses [lines]", fontsize=9, color=INK)
     bar.outline.set_visible(False)
     return finished(figure, title + note)
 
 
-def _two_maps(tiles: np.ndarray, ribbon: bool, wide: bool) -> tuple[Figure, list[Axes], str]:
+def _two_maps(tiles: np.ndarray, ribbon: bool) -> tuple[Figure, list[Axes], str]:
     """Figure with room for two maps, and what of the grid it leaves out."""
     rows, columns = tiles.shape
     shape = min(rows, MAX_SIDE) / min(columns, MAX_SIDE)
-    side = 3.9 if wide else 1.65  # inches
-    figure = figure_of(
-        WIDE_INCHES if wide else NARROW_INCHES, (1.7 if wide else 1.9) + side * min(max(shape, 0.35), 1.4)
-    )
+    figure = figure_of(1.9 + 1.9 * min(max(shape, 0.35), 1.4))
     left, right = figure.subplots(1, 2, sharey=True)
     for axes in (left, right):
         axes.set_xlabel(f"tile, {columns} a line" if ribbon else "tile column (pid_n)", fontsize=9)
@@ -105,9 +93,7 @@ def _two_maps(tiles: np.ndarray, ribbon: bool, wide: bool) -> tuple[Figure, list
     return figure, [left, right], part if max(rows, columns) > MAX_SIDE else ""
 
 
-def best_so_far(
-    attempts: Sequence[Attempt], baseline: Score, ranking: Ranking | None = None, *, wide: bool = True
-) -> Figure:
+def best_so_far(attempts: Sequence[Attempt], baseline: Score, ranking: Ranking | None = None) -> Figure:
     """Objective of every attempt, and the best up to it."""
     ranking = ranking or Ranking()
     scale, unit = UNITS[ranking.main.name]
@@ -120,7 +106,7 @@ def best_so_far(
     levels = [(LAUNCHED, scale * ranking.main.of(baseline), BEFORE), ("best", float(best[-1]), AFTER)]
     if ranking.main.name == "l2_hit_rate":
         levels.append(("bound", scale * baseline.bound_l2_hit_rate, BOUND))
-    figure, axes = _one_plot(wide, 4.4, 3.8)
+    figure, axes = _one_plot(3.8)
     _dots(axes, [a for a, _ in scored], number, value, unit)
     axes.step([*number, last], [*best, best[-1]], where="post", color=AFTER, lw=1.8, zorder=3, label="best so far")
     for name, level, colour in levels:
@@ -130,17 +116,17 @@ def best_so_far(
     _scale_of_attempts(axes, last)
     _room(axes, [*value, *(level for _, level, _ in levels)])
     axes.set_ylabel(f"{ranking.main.spoken} [{unit}]")
-    _label_levels(axes, levels, "%.1f %%" if ranking.main.name == "l2_hit_rate" else f"%.4g {unit}", wide)
-    legend(figure, 5 if wide else 2)
+    _label_levels(axes, levels, "%.1f %%" if ranking.main.name == "l2_hit_rate" else f"%.4g {unit}")
+    legend(figure, 2)
     return finished(figure, "Best so far")
 
 
-def over_time(before: Traffic, after: Traffic, *, name: str = BEST, wide: bool = True) -> Figure:
+def over_time(before: Traffic, after: Traffic, *, name: str = BEST) -> Figure:
     """L2 hit rate over dispatch time, in launch order and under a swizzle.
 
     Thin: each bin; thick: running over a twentieth of the whole.
     """
-    figure, axes = _one_plot(wide, 3.8, 3.2)
+    figure, axes = _one_plot(3.2)
     for traffic, label, colour in ((before, LAUNCHED, BEFORE), (after, name, AFTER)):
         edges, rate, running = hit_rate_over_time(traffic)
         axes.stairs(100 * rate, edges, baseline=None, color=colour, lw=0.8, alpha=0.5)
@@ -150,35 +136,32 @@ def over_time(before: Traffic, after: Traffic, *, name: str = BEST, wide: bool =
     axes.set_ylim(0, 100)
     axes.set_xlabel("turn (one instruction of every resident workgroup)" if before.turns else "time [µs]", fontsize=9)
     axes.set_ylabel("L2 hit rate [%]")
-    legend(figure, 2 if wide else 1)
+    legend(figure, 1)
     return finished(figure, "L2 hit rate over dispatch time")
 
 
-def per_xcd(before: Score, after: Score, *, name: str = BEST, wide: bool = True) -> Figure:
+def per_xcd(before: Score, after: Score, *, name: str = BEST) -> Figure:
     """L2 hit rate of each XCD, in launch order and under a swizzle."""
-    figure, axes = _one_plot(wide, 3.6, 3.2)
+    figure, axes = _one_plot(3.2)
     n = len(before.per_xcd_l2_hit_rate)
     for score, label, colour, shift in ((before, LAUNCHED, BEFORE, -0.2), (after, name, AFTER, 0.2)):
         rate = 100 * np.array(score.per_xcd_l2_hit_rate)
         at = np.arange(n) + shift
         for x, bar in enumerate(axes.bar(at, np.nan_to_num(rate), 0.38, color=colour, label=label)):
             give_titles(bar, [f"XCD {x}, {label}: " + ("idle" if math.isnan(rate[x]) else f"{rate[x]:.1f} %")])
-        for x, value in zip(at, rate, strict=True) if wide and n <= 8 else ():
-            text = "idle" if math.isnan(value) else f"{value:.1f}"
-            axes.text(x, np.nan_to_num(value) + 1, text, ha="center", va="bottom", fontsize=8, color=INK)
-    axes.set_xticks(range(n), [f"XCD {x}" if wide and n <= 8 else str(x) for x in range(n)])
-    axes.set_xlabel("" if wide and n <= 8 else "XCD")
-    axes.set_ylim(0, 108)
+    axes.set_xticks(range(n))
+    axes.set_xlabel("XCD")
+    axes.set_ylim(0, 100)
     axes.set_yticks(range(0, 101, 20))
     axes.set_ylabel("L2 hit rate [%]")
     legend(figure, 2)
     return finished(figure, "L2 hit rate of each XCD")
 
 
-def balance(scorer: Scorer, before: Balance, after: Balance, *, wide: bool = True) -> Figure:
+def balance(scorer: Scorer, before: Balance, after: Balance) -> Figure:
     """Work of the workgroups along their axis, and the end of each XCD in launch order and under the best swizzle."""
-    figure = figure_of(WIDE_INCHES if wide else NARROW_INCHES, 3.6 if wide else 6.0)
-    work, ends = figure.subplots(1, 2) if wide else figure.subplots(2, 1)
+    figure = figure_of(6.0)
+    work, ends = figure.subplots(2, 1)
     _draw_work(work, scorer)
     _draw_ends(ends, before, after, "turns" if scorer.replay == "lockstep" else "µs")
     legend(figure, 2)
@@ -206,39 +189,6 @@ def _draw_ends(axes: Axes, before: Balance, after: Balance, unit: str) -> None:
     axes.set_xticks(range(n))
     axes.set_xlabel("XCD")
     axes.set_ylabel(f"its last workgroup ends [{unit}]")
-
-
-def capacity(curves: tuple[CapacityCurve, CapacityCurve], size_bytes: int, ways: int, *, wide: bool = True) -> Figure:
-    """L2 hit rate by the size of each XCD's L2, in launch order and under the best swizzle, of the same sets."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
-
-    figure, axes = _one_plot(wide, 3.8, 3.2)
-    for curve, label, colour in zip(curves, (LAUNCHED, BEST), (BEFORE, AFTER), strict=True):
-        mib, rate = capacity_points(curve, ways)
-        (dots,) = axes.plot(mib, 100 * rate, "o-", color=colour, ms=4, lw=1.8, label=label)
-        give_titles(dots, [f"{label}, {at:.4g} MiB: {100 * r:.1f} %" for at, r in zip(mib, rate, strict=True)])
-    axes.set_xscale("log", base=2)
-    axes.axvline(size_bytes / 2**20, color=BOUND, ls="--", lw=1.2, label="this GPU")
-    powers = range(math.ceil(math.log2(mib[0])), math.floor(math.log2(mib[-1])) + 1)
-    axes.xaxis.set_major_locator(FixedLocator([2.0**power for power in powers]))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda at, _: f"{at:g} MiB" if at >= 1 else f"{1024 * at:g} KiB"))
-    axes.xaxis.set_minor_locator(NullLocator())
-    if not wide:
-        axes.tick_params(axis="x", labelrotation=30)
-    axes.set_ylim(0, 100)
-    axes.set_xlabel("L2 of each XCD")
-    axes.set_ylabel("L2 hit rate [%]")
-    legend(figure, 3)
-    return finished(figure, "L2 hit rate by capacity")
-
-
-def capacity_points(curve: CapacityCurve, ways: int) -> tuple[np.ndarray, np.ndarray]:
-    """L2 sizes [MiB] and hit rates (0 to 1) of a curve: ways grow with the GPU's own sets, then the sets do."""
-    own = [(0, w) for w in range(1, ways + 1)]
-    grown = own + [(row, w) for row in range(1, len(curve.sets)) for w in range(1, ways + 1)
-                   if curve.sets[row] * w > curve.sets[row - 1] * ways]  # fmt: skip
-    sizes = np.array([curve.size_bytes(curve.sets[row], w) for row, w in grown], float)
-    return sizes / 2**20, np.array([curve.l2_hit_rate[row, w - 1] for row, w in grown])
 
 
 def hit_rate_over_time(traffic: Traffic) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -271,17 +221,17 @@ def give_titles(artist: Any, titles: Sequence[str]) -> None:
     artist.titles = list(titles)
 
 
-def _one_plot(wide: bool, height: float, narrow_height: float) -> tuple[Figure, Axes]:
-    """Figure with one pair of axes, its height [inches] by its form."""
-    figure = figure_of(WIDE_INCHES, height) if wide else figure_of(NARROW_INCHES, narrow_height)
+def _one_plot(height_inches: float) -> tuple[Figure, Axes]:
+    """Figure with one pair of axes."""
+    figure = figure_of(height_inches)
     return figure, figure.subplots()
 
 
-def figure_of(width_inches: float, height_inches: float) -> Figure:
+def figure_of(height_inches: float) -> Figure:
     """Empty figure."""
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(width_inches, height_inches), layout="constrained")
+    return Figure(figsize=(INCHES, height_inches), layout="constrained")
 
 
 def legend(figure: Figure, ncols: int) -> None:
@@ -357,15 +307,14 @@ def _room(axes: Axes, values: Sequence[float]) -> None:
     axes.set_ylim(low - 1.6 * pad, high + pad)
 
 
-def _label_levels(axes: Axes, levels: list[tuple[str, float, str]], form: str, wide: bool) -> None:
-    """Write names and values from the top down, spaced where they would touch: right of the axes, or inside them."""
+def _label_levels(axes: Axes, levels: list[tuple[str, float, str]], form: str) -> None:
+    """Write names and values at the left, where attempts are few, from the top down, spaced where they would touch."""
     low, high = axes.get_ylim()
-    gap, above = (0.06 if wide else 0.1) * (high - low), np.inf
+    gap, above = 0.1 * (high - low), np.inf
     finite = [level for level in levels if math.isfinite(level[1])]
     for label, value, colour in sorted(finite, key=lambda level: -level[1]):
         y = above = min(value, above - gap)
-        axes.annotate(
-            f"{label} {form % value}", (1.01 if wide else 0.99, y), xycoords=("axes fraction", "data"),
-            va="center" if wide else "bottom", ha="left" if wide else "right", fontsize=9, color=colour,
-            fontweight="bold", annotation_clip=False, parse_math=False,
+        axes.text(
+            0.01, y, f"{label} {form % value}", transform=axes.get_yaxis_transform(), va="bottom", fontsize=9,
+            color=colour, fontweight="bold", parse_math=False,
         )  # fmt: skip

@@ -53,8 +53,8 @@ const slider = document.getElementById("turn");
 const said = document.getElementById("turn-text");
 const play = document.getElementById("play");
 const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-const shown = (name) => [...document.querySelectorAll(`#${name}-picture .drawn`)].find((one) => one.offsetParent);
-// A canvas over each of the two maps, whichever form of the picture the screen has room for.
+const shown = (name) => document.querySelector(`#${name}-picture .drawn`);
+// A canvas over each of the two maps.
 const maps = schedule.maps.map((map, i) => {
   const canvas = document.createElement("canvas");
   canvas.width = schedule.columns;

@@ -16,7 +16,7 @@ from swizzle_sim.pricing.access_patterns import uncoalesced
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.report import content
-from swizzle_sim.report.pictures import MOST_TOUCHES, NAMES, Drawing, Replayed, most_misses, slider_data
+from swizzle_sim.report.pictures import NAMES, Drawing, Replayed, most_misses, slider_data
 from swizzle_sim.report.rank_stability import stored_lines
 from swizzle_sim.report.spending import Spending
 from swizzle_sim.search.history import Attempt, History
@@ -56,7 +56,6 @@ def frame(
         "ranked": ranking.sentence(),
         "measured": results,
         "measured_fault": fault,
-        "versions": content.versions(),
         "times": times_note(gpu.name, scorer.replay, scorer.work_class),
         "times_rank": times_rank(gpu.name, scorer.replay, scorer.work_class),
         "advice": None,
@@ -85,14 +84,12 @@ def result(
             "has_energy": any(one.name == "energy" for one in ranking.objectives),
             "best": best,
             "price": scores[1].price,
-            "price_rows": content.price_rows(scores[1].price) if scores[1].price else [],
             "verdict": content.verdict_lines(best.verdict, scorer.gpu.xcds),
             "sources": sources,
             "code": content.rewritten(scorer.kernel, best.source, scorer.gpu, folder),
         },
         "reproduced": all(one.traffic.l2_hit_rate == s.l2_hit_rate for one, s in zip(replayed, scores, strict=True)),
         "drawn": drawn,
-        "most_touches": f"{MOST_TOUCHES:,}",
         "is_partitioned": scorer.gpu.l2_partitions is not None,
         "time_bars": content.time_bars(before.time, after.time),
         "heat_most": f"{most_misses(replayed):,.0f}",

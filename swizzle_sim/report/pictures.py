@@ -26,16 +26,14 @@ from swizzle_sim.search.ranking import Ranking
 from xcd_model import Time, Traffic, xcd_of
 from xcd_model.analysis.sampled_misses import misses_of_workgroups, sampled_touches
 from xcd_model.analysis.schedule import Schedule, schedule_of
-from xcd_model.analysis.stack_distance import MAX_DEPTH, CapacityCurve, capacity_curve
-from xcd_model.errors import SpecError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 STEPS = 240  # of the slider
+PNG_DPI = 240
 NEVER = 255
 LONGEST_TITLE = 160
-MOST_TOUCHES = 2 * 10**8  # line touches of a capacity curve: some seconds
 NAMES = (figures.LAUNCHED, figures.BEST)
 FILES = {"map": "map.png", "progress": "progress.png", "over_time": "over_time.png", "per_xcd": "per_xcd.png"}
 
@@ -57,7 +55,6 @@ class Replayed:
     schedule: Schedule  # in lockstep, whatever the run's replay; without its instructions, which fill memory
     # (n_workgroups,) float [lines]: estimated, see `xcd_model.analysis.sampled_misses`
     misses: np.ndarray = field(repr=False)
-    curve: CapacityCurve | None  # in lockstep, cold; None where it takes too long, or the L2 has two sides
 
 
 def replay_pair(scorer: Scorer, order: np.ndarray) -> tuple[Replayed, Replayed]:
@@ -80,21 +77,7 @@ def _replayed(scorer: Scorer, order: np.ndarray) -> Replayed:
     traffic = scorer.traffic(order)
     schedule = schedule_of(scorer.plan, order, workgroups_per_cu=scorer.occupancy)
     misses = misses_of_workgroups(scorer.plan, schedule, sampled_touches(scorer.plan, schedule))
-    curve = _curve(scorer, order)
-    return Replayed(order, traffic, scorer.time(traffic), schedule.without_instructions(), misses, curve)
-
-
-def _curve(scorer: Scorer, order: np.ndarray) -> CapacityCurve | None:
-    """Hit rates with the GPU's own sets, and with four times as many; None where that is not known."""
-    sets, ways = scorer.gpu.l2.sets, scorer.gpu.l2.ways
-    if scorer.plan.trace.n_touches > MOST_TOUCHES or ways > MAX_DEPTH or scorer.gpu.l2_partitions:
-        return None
-    for wanted in ([sets, 4 * sets], [sets]):
-        try:
-            return capacity_curve(scorer.plan, order, workgroups_per_cu=scorer.occupancy, sets=wanted, depth=ways)
-        except SpecError:  # an index that takes no such number of sets
-            continue
-    return None
+    return Replayed(order, traffic, scorer.time(traffic), schedule.without_instructions(), misses)
 
 
 @dataclass(frozen=True)
@@ -103,16 +86,15 @@ class Drawing:
 
     name: str
     alt: str  # what it shows, in words, for those who do not see it
-    make: Callable[[bool], Figure]  # figure of it, ``wide`` or for a phone
+    make: Callable[[], Figure]
     is_map: bool = False  # whether its colours name XCDs or counts, so that no scheme may change them
 
     @property
-    def svgs(self) -> dict[str, str]:
-        """SVG texts by the class of the style sheet that shows them."""
-        return {
-            kind: inline_svg(self.make(kind == "screen"), f"{self.name}-{kind}", _MAP_THEME if self.is_map else _THEME)
-            for kind in ("screen", "phone")
-        }
+    def svg(self) -> str:
+        """SVG text, without the title, which the page has above it."""
+        figure = self.make()
+        figure.suptitle("")
+        return inline_svg(figure, self.name, _MAP_THEME if self.is_map else _THEME)
 
 
 def drawings(
@@ -131,23 +113,17 @@ def drawings(
         Drawing(
             "over_time",
             f"L2 hit rate over dispatch time; overall: {', '.join(rates)}.",
-            lambda wide: figures.over_time(before, after, wide=wide),
+            lambda: figures.over_time(before, after),
         ),
-        Drawing("per_xcd", _alt_per_xcd(*scores), lambda wide: figures.per_xcd(*scores, wide=wide)),
+        Drawing("per_xcd", _alt_per_xcd(*scores), lambda: figures.per_xcd(*scores)),
         Drawing(
             "progress",
             f"{ranking.main.spoken} of {scored} scored attempts, and the best so far.",
-            lambda wide: figures.best_so_far(attempts, scores[0], ranking, wide=wide),
+            lambda: figures.best_so_far(attempts, scores[0], ranking),
         ),
     ]
     if scores[0].balance and scores[1].balance:  # an old run has none
         found.append(_balance(scorer, scores[0].balance, scores[1].balance))
-    curves, l2 = [one.curve for one in replayed if one.curve], scorer.gpu.l2
-    if len(curves) == 2:
-        spans = [_span(name, *figures.capacity_points(one, l2.ways)) for name, one in zip(NAMES, curves, strict=True)]
-        alt = f"L2 hit rate by L2 size: {'; '.join(spans)}."
-        both, own = (curves[0], curves[1]), (l2.size_bytes, l2.ways)
-        found.append(Drawing("capacity", alt, lambda wide: figures.capacity(both, *own, wide=wide)))
     return {one.name: one for one in found}
 
 
@@ -157,7 +133,7 @@ def _balance(scorer: Scorer, before: Balance, after: Balance) -> Drawing:
         f"the best swizzle. End of the last XCD over that of the first: {before.last_over_first:.2f} and "
         f"{after.last_over_first:.2f}."
     )
-    return Drawing("balance", alt, lambda wide: figures.balance(scorer, before, after, wide=wide))
+    return Drawing("balance", alt, lambda: figures.balance(scorer, before, after))
 
 
 def _maps(scorer: Scorer, replayed: tuple[Replayed, Replayed]) -> list[Drawing]:
@@ -174,15 +150,13 @@ def _maps(scorer: Scorer, replayed: tuple[Replayed, Replayed]) -> list[Drawing]:
         Drawing(
             "map",
             f"XCD of each of {size} over {gpu.xcds} XCDs, in launch order and under the best swizzle.",
-            lambda wide: figures.xcd_map(*maps, title="XCD of each tile", num_xcds=gpu.xcds, ribbon=ribbon, wide=wide),
+            lambda: figures.xcd_map(*maps, title="XCD of each tile", num_xcds=gpu.xcds, ribbon=ribbon),
             is_map=True,
         ),
         Drawing(
             "misses",
             f"L2 misses of each of {size}: {missed}.",
-            lambda wide: figures.heat_map(
-                misses[0], misses[1], most, title="L2 misses of each tile", ribbon=ribbon, wide=wide
-            ),
+            lambda: figures.heat_map(misses[0], misses[1], most, title="L2 misses of each tile", ribbon=ribbon),
             is_map=True,
         ),
     ]
@@ -200,13 +174,9 @@ def _alt_per_xcd(before: Score, after: Score) -> str:
     return f"L2 hit rate of each XCD: {NAMES[0]} {rates(before)}; {NAMES[1]} {rates(after)}."
 
 
-def _span(name: str, mib: np.ndarray, rate: np.ndarray) -> str:
-    return f"{name} {100 * rate[0]:.1f} % at {mib[0]:g} MiB to {100 * rate[-1]:.1f} % at {mib[-1]:g} MiB"
-
-
 def files(drawn: dict[str, Drawing], note: str) -> dict[str, bytes]:
     """PNG files of a run by name, for slides and mails."""
-    return {file: png(drawn[name].make(True), note=note) for name, file in FILES.items()}
+    return {file: png(drawn[name].make(), note=note, dpi=PNG_DPI) for name, file in FILES.items()}
 
 
 def inline_svg(figure: Figure, name: str, theme: dict[str, str]) -> str:

@@ -14,6 +14,7 @@ from swizzle_sim.language.emit_hip import emit_hip
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.report import pictures
+from swizzle_sim.report.bottleneck import why_better
 from swizzle_sim.report.page import frame, render, result
 from swizzle_sim.report.spending import spending_of
 from swizzle_sim.search.advice import advise_run
@@ -49,7 +50,8 @@ def write_report(history: History, scorer: Scorer | None = None, *, refresh_s: i
         files |= {name: text.encode() for name, text in sources.items()}
         page |= result(scorer, folder, attempts, ranking, replayed, drawn, scores, sources)
         # by its name alone: the page is the same wherever the folder lies, and however it was typed
-        page["advice"] = advise_run(scorer, ranking, attempts, folder.resolve().name)
+        page["advice"] = advice = advise_run(scorer, ranking, attempts, folder.resolve().name)
+        page["why_better"] = why_better(scorer, attempts, advice.order)
     written = time.strftime("%H:%M:%S UTC", time.gmtime()) if refresh_s else ""  # a page that stays has the same bytes
     files[PAGE] = render({**page, "refresh_s": refresh_s, "written": written}).encode("utf-8", "replace")
     for name, data in files.items():  # the page last: where it is new, all is

@@ -81,6 +81,7 @@ def advise_run(scorer: Scorer, ranking: Ranking, attempts: Sequence[Attempt], ru
     others = [one for one in attempts if one.number and one.score is not None]
     drifting = _drifting(scorer, baseline, others)
     reason = _leave(scorer, ranking, baseline, best, settled=not drifting and not spills(attempts))
+    reason = reason if others else "no other order was scored"
     if drifting and reason and ranking.main != TIME:
         best, reason = drifting, ""
     named = best if best.number else others[0] if len(others) == 1 else None
@@ -120,7 +121,7 @@ def _leave(scorer: Scorer, ranking: Ranking, baseline: Score, best: Attempt, *, 
     score, name = best.score, _spoken(best.name)
     if best.number == 0 or score is None:
         at_bound = ranking.main == HIT_RATE and baseline.distance_to_bound <= ranking.tolerance
-        return "its L2 hit rate is the bound" if at_bound else "no order tried is better"
+        return "the launch order's L2 hit rate is the bound" if at_bound else "no order tried is better"
     if is_costly(score):
         return f"{name} costs {'/'.join(worse_of(baseline, score))}"
     if ranking.main not in (TIME, HIT_RATE) or ranking.is_behind(baseline, uneven_of(score)):
@@ -151,15 +152,23 @@ def _left(reason: str, limit: str) -> str:
 
 def _moved(baseline: Score, score: Score) -> str:
     """Hit rate and HBM bytes, before and after."""
-    rates = f"hits {100 * baseline.l2_hit_rate:.1f} to {100 * score.l2_hit_rate:.1f} %"
-    return f"{rates}, HBM {gigabytes(baseline.hbm_bytes)} to {gigabytes(score.hbm_bytes)} GB"
+    rates, sizes = ([of(one) for one in (baseline, score)] for of in (_hits, lambda one: gigabytes(one.hbm_bytes)))
+    return f"hits {_change(*rates)} %, HBM {_change(*sizes)} GB"
+
+
+def _hits(score: Score) -> str:
+    return f"{100 * score.l2_hit_rate:.1f}"
+
+
+def _change(before: str, after: str) -> str:
+    return before if before == after else f"{before} to {after}"
 
 
 def _figures(baseline: Score, score: Score) -> str:
     """Predicted times, how evenly the CUs end where that changes, and what a costly remap loses."""
     ends, was = uneven_of(score), uneven_of(baseline)
     even = f"; CUs end at {was:.2f} to {ends:.2f} times the ideal" if abs(ends - was) >= 0.05 else ""
-    times = f"predicted {microseconds(baseline.time_us)} to {microseconds(score.time_us)} µs"
+    times = f"predicted {_change(microseconds(baseline.time_us), microseconds(score.time_us))} µs"
     price = f"; {score.price}" if score.price is not None and score.price.is_costly else ""
     return f"{times}{even}{price}"
 

@@ -97,11 +97,6 @@ def test_a_trace_for_perfetto_has_every_workgroup_on_its_cu(tmp_path):
     of_code = scorer.fetches.sum(axis=0)  # fetched by no workgroup
     assert requests.sum() == traffic.l2_requests - of_code[1:3].sum() and missed.sum() == misses - of_code[3]
     assert slices["workgroup 9"]["args"]["L2 misses"] == missed[9] > 0
-    by_cu = {(one["pid"], one["name"]): one["args"]["misses"] for one in events if one["name"].startswith("CU")}
-    assert len(by_cu) == len({(s % gpu.xcds, s // gpu.xcds % gpu.cus_per_xcd) for s in slot.tolist()})
-    for xcd in range(gpu.xcds):
-        last = sum(count for (where, _), count in by_cu.items() if where == xcd)
-        assert last == missed[slot % gpu.xcds == xcd].sum()
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from tests.docs.typed import ROOT, blocks
 DOCS = ROOT / "docs"
 GENERATED = (
     *("docs/gpus.md", "docs/families.md", "docs/cli.md", "docs/language.md", "docs/howto/check-remap.md"),
-    *("docs/believe.md", "README.md", EXCHANGE, PREDICTED),
+    *("docs/believe.md", "docs/tutorial.md", "README.md", EXCHANGE, PREDICTED),
 )
 FOLDERS = "xcd_model|swizzle_sim|agent|benchmarks|tests|notebooks|docs"
 REMOTE = re.compile(r"""(?:src|href)=["']?(?:https?:)?//|@import\s|url\(["']?(?:https?:)?//|fonts\.g""")
@@ -65,10 +65,9 @@ def test_python_of_the_tutorial_runs(tmp_path, monkeypatch, capsys):
     }
     (tmp_path / "mine.txt").write_text(shown["mine.txt"])
     monkeypatch.chdir(tmp_path)
-    exec(compile(shown["python"].replace("8192", "512"), "tutorial", "exec"), {})  # a shorter K
+    exec(compile(shown["python"].replace("2048", "512").replace("64", "16"), "tutorial", "exec"), {})
     domain, rate = capsys.readouterr().out.splitlines()
-    assert domain == "num_pids % num_xcds == 0 and num_pid_m % 4 == 0"
-    assert 0.7 < float(rate) < 0.81
+    assert domain == "num_pid_n % 16 == 0" and 0.45 < float(rate) < 0.81
 
 
 def test_the_site_builds_strictly_and_asks_nobody(tmp_path):

@@ -27,7 +27,7 @@ class Recorder:
         self.asked, self.ready, self.cards = [], True, {}
         self.may_answer = threading.Event()
 
-    def evaluate(self, query, *, anyway=False, stale=lambda: False):
+    def evaluate(self, query, *, limit_s, stale):
         self.asked.append(query)
         assert self.may_answer.wait(5)
         return None if stale() else SimpleNamespace(query=query)
@@ -91,9 +91,9 @@ def test_a_worker_answers_and_survives_what_is_no_state(worker):
 
 
 def test_what_takes_too_long_is_stopped_and_so_is_what_nobody_waits_for(worker, monkeypatch):
-    monkeypatch.setattr(working, "LIMIT_S", 0.4)
     with pytest.raises(ReplayError, match="stopped after"):
-        worker.evaluate(SLOW.query())
-    monkeypatch.setattr(working, "LIMIT_S", 60.0)
+        worker.evaluate(SLOW.query(), limit_s=0.4)
     monkeypatch.setattr(working, "GIVE_UP_AFTER_S", 0.2)
-    assert worker.evaluate(SLOW.query(), stale=lambda: worker.ready) is None  # begun by a new process, and given up
+    assert (
+        worker.evaluate(SLOW.query(), limit_s=60.0, stale=lambda: worker.ready) is None
+    )  # begun by a new process, and given up

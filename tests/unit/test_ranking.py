@@ -299,7 +299,7 @@ def test_what_is_not_told_apart_leaves_the_launch_order(amd, nvidia):
     assert none.what == "leave it: no order tried is better"
     assert [shlex.split(one)[1] for one in none.next] == ["report", "optimize"]
     bound = advise_run(amd, HITS, [attempt(0, rate=0.9), attempt(1, rate=0.6), attempt(2, rate=0.5)], "runs/x")
-    assert bound.what == "leave it: its L2 hit rate is the bound"
+    assert bound.what == "leave it: the launch order's L2 hit rate is the bound"
     worse = advise(nvidia, BY_TIME, attempt(1, 150.0))
     assert (worse.verdict, worse.order) == ("leave", "a1") and "100.0 to 150.0" in worse.why
 

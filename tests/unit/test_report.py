@@ -150,8 +150,7 @@ def test_the_page_loads_nothing_and_runs_its_own_script_alone(finished):
     named = [attributes["id"] for _, attributes in tags if "id" in attributes]
     assert len(named) == len(set(named))
     drawn = [attributes for tag, attributes in tags if tag == "figure" and attributes.get("role") == "img"]
-    assert len(drawn) == 7 and all(len(one["aria-label"]) > 30 for one in drawn)
-    assert sum(tag == "svg" and "viewbox" in attributes for tag, attributes in tags) == 2 * 7  # for screens and phones
+    assert len(drawn) == 6 and all(len(one["aria-label"]) > 30 for one in drawn)
 
 
 def test_the_policy_names_the_page_s_own_texts(finished):
@@ -162,15 +161,6 @@ def test_the_policy_names_the_page_s_own_texts(finished):
         (inline,) = re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.S)
         digest = base64.b64encode(hashlib.sha256(inline.encode()).digest()).decode()
         assert f"{kind} 'sha256-{digest}'" in policy
-
-
-def test_hostile_text_is_shown_as_text(finished):
-    text = page_of(finished)
-    assert "<script>alert" not in text and "onerror=alert(2)>" not in text
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
-    assert "&lt;script&gt;alert(3)&lt;/script&gt;" in text
-    assert "optimize gemm &lt;b&gt;" in text
-    assert "\u202e" not in text and "best\\u{202e}" in text
 
 
 def test_every_attempt_is_listed_with_its_verdict_and_critique(finished):
@@ -210,7 +200,7 @@ NOTHING_BETTER = ("No candidate so far beats the launch order", "None: the best 
     [
         ("pid = pid // 2\n", {}, "finished", ["None of the 1 attempts has a score"]),
         (family("identity"), {}, "interrupted", ["This run is interrupted", *NOTHING_BETTER]),
-        (family("identity"), {"l2_hit_rate": 0.5}, "finished", ["predicts other hit rates"]),
+        (family("identity"), {"l2_hit_rate": 0.5}, "finished", ["An older version made this run", "Make it anew"]),
     ],
 )
 def test_a_run_with_one_attempt_says_what_it_lacks(start, scorer, source, changed, state, says):
@@ -231,11 +221,10 @@ def test_the_same_run_gives_the_same_bytes(start, scorer, finished):
         assert one == other, name  # commands to paste name the folder
 
 
-@pytest.mark.parametrize(("sizes", "number", "chars"), [({}, 470, 80), (SIZES, 50, 20_000)])
-def test_pages_of_long_runs_are_small(tmp_path, monkeypatch, sizes, number, chars):
-    """The default GEMM with all families, and fifty attempts of a model that writes and is told much."""
+@pytest.mark.parametrize(("number", "chars"), [(470, 80), (50, 20_000)])
+def test_pages_of_long_runs_are_small(tmp_path, monkeypatch, scorer, number, chars):
+    """All families, and fifty attempts of a model that writes and is told much."""
     monkeypatch.setattr("swizzle_sim.report.pictures.files", lambda *given: {})
-    scorer = Scorer(gemm(**sizes), gpu("mi300x"), replay="lockstep")
     history = History.create(tmp_path / "run", told(scorer))
     first = attempt(scorer, 0, "identity", family("identity"))
     best = attempt(scorer, number, "best", family("contiguous+group_m(size=4)"))
@@ -264,8 +253,6 @@ def test_a_run_is_ranked_by_its_own_objective(tmp_path, scorer):
     text = write_report(history).read_text(encoding="utf-8")
     assert "118 -&gt; 128 registers, 2 -&gt; 2 workgroups a CU; written as: folded" in text
     assert "Compiled for gfx942 with Triton 3.9.0" in text and "with waves_per_eu=2" in text
-    assert re.search(r"registers</td><td[^>]*>118</td><td[^>]*>128</td><td[^>]*>120</td>", text)
-    assert "16 of 16, 1 of 2" in text and "scalar registers" not in text  # none here
     assert "Ranked by predicted time. Orders within 0.5 % of each other are ties" in text
     assert (history.folder / "best.txt").read_text() == fast
     assert text.index("<code>fast</code>") < text.index("<code>near</code>")
@@ -307,6 +294,14 @@ def test_the_rewritten_kernel_is_shown_as_a_diff(finished):
     text = page_of(finished)
     assert '<span class="added">+    pid = swizzle(' in text and '<span class="taken">-' in text
     assert "The text only" in text and "gemm_triton_swizzled.py, whole" in text
+
+
+@pytest.mark.usefixtures("sketched")
+def test_a_file_that_was_checked_and_written_is_shown_as_it_is(start, scorer):
+    history = fill(start(), scorer)
+    (history.folder / "gemm_triton_swizzled.py").write_text("pid = <written>\n")
+    text = write_report(history).read_text(encoding="utf-8")
+    assert "+pid = &lt;written&gt;" in text and "The text only" not in text
 
 
 @pytest.mark.usefixtures("sketched")

@@ -19,7 +19,7 @@ from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.report import figures, png
 from swizzle_sim.report.display.colours import family_of
 from swizzle_sim.report.display.tiles import tile_map
-from swizzle_sim.report.figures import best_so_far, capacity_points, give_titles, hit_rate_over_time, per_xcd, xcd_map
+from swizzle_sim.report.figures import best_so_far, give_titles, hit_rate_over_time, per_xcd, xcd_map
 from swizzle_sim.report.page import LONGEST_COLOURED, coloured
 from swizzle_sim.report.pictures import NEVER, STEPS, inline_svg, replay_pair, slider_data
 from swizzle_sim.report.spending import spending_of
@@ -30,7 +30,6 @@ from xcd_model import Traffic, gpu, prepare
 from xcd_model import replay_lockstep as replay
 from xcd_model.analysis.sampled_misses import misses_of_workgroups, sampled_touches
 from xcd_model.analysis.schedule import schedule_of
-from xcd_model.analysis.stack_distance import CapacityCurve
 from xcd_model.replay.traffic import COLUMNS, READ_MISSES, READ_REQUESTS
 
 
@@ -79,8 +78,6 @@ def test_misses_of_tiles_add_up_to_those_of_the_replay(scorer):
         traffic = replay(one.plan, found.order, workgroups_per_cu=one.occupancy)
         assert found.misses.sum() == traffic.l2_misses
         assert found.schedule.turns == traffic.turns
-        own = found.curve.l2_hit_rate[0, large.l2.ways - 1]
-        assert own == pytest.approx(traffic.l2_hit_rate, rel=1e-12)
 
 
 def test_a_sample_of_lines_stands_for_all(scorer):
@@ -108,21 +105,12 @@ def test_a_figure_within_a_page_has_no_styles_and_the_page_s_colours(scorer):
     hostile = Attempt(
         number=1, name="$x_{", source="", proposer="llm:</text><script>$x_{\u202e", verdict={}, score=scorer.baseline
     )
-    for wide in (True, False):
-        figure = best_so_far([hostile], scorer.baseline, wide=wide)
-        text = inline_svg(figure, "here", {"#0072b2": "var(--after)"})
-        assert text.startswith('<svg viewBox="0 0 ') and "style" not in text and "<script" not in text
-        assert 'stroke="var(--after)"' in text and "#0072b2" not in text
-        assert 'id="here-plot-0"' in text and all(one.startswith("here-") for one in re.findall(r'\bid="([^"]*)', text))
-        again = inline_svg(best_so_far([hostile], scorer.baseline, wide=wide), "here", {"#0072b2": "var(--after)"})
-        assert text == again
-
-
-def test_a_capacity_curve_grows_by_ways_and_then_by_sets(scorer):
-    curve = CapacityCurve(sets=(64, 256), line_bytes=128, requests=1, l2_hit_rate=np.arange(8.0).reshape(2, 4) / 10)
-    mib, rate = capacity_points(curve, 4)
-    assert (mib * 2**20 / 128).tolist() == [64, 128, 192, 256, 512, 768, 1024]
-    assert (10 * rate).round().tolist() == [0, 1, 2, 3, 5, 6, 7]
+    text, again = (
+        inline_svg(best_so_far([hostile], scorer.baseline), "here", {"#0072b2": "var(--after)"}) for _ in range(2)
+    )
+    assert text.startswith('<svg viewBox="0 0 ') and "style" not in text and "<script" not in text
+    assert 'stroke="var(--after)"' in text and "#0072b2" not in text and text == again
+    assert 'id="here-plot-0"' in text and all(one.startswith("here-") for one in re.findall(r'\bid="([^"]*)', text))
 
 
 def test_what_models_cost_is_told_by_attempt(tmp_path):
@@ -220,7 +208,7 @@ HOSTILE = "</title><script>alert(1)</script>\u202e"
 
 
 def picture(count, *, rasterized=False, titles=None):
-    figure = figures.figure_of(4, 3)
+    figure = figures.figure_of(3)
     axes = figure.subplots()
     (dots,) = axes.plot(np.arange(count), np.arange(count) ** 2, "o", rasterized=rasterized)
     give_titles(dots, titles or [f"{at}: {HOSTILE}" for at in range(count)])

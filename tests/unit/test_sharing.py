@@ -11,8 +11,7 @@ from swizzle_sim.cli import catalogue
 from swizzle_sim.language import Grid
 from swizzle_sim.pricing.access_patterns import pitch_note, uncoalesced
 from swizzle_sim.pricing.sharing import middle_of, shared_lines, sharing, sharing_words
-from swizzle_sim.report.display.picture import png
-from swizzle_sim.report.display.sharing_map import draw_text, sharing_picture, window
+from swizzle_sim.report.display.sharing_map import draw_text, window
 from swizzle_sim.workload.kernels import kernel
 from tests.cli.conftest import typed  # noqa: F401  (a fixture)
 from xcd_model import TraceBuilder, gpu
@@ -123,32 +122,15 @@ def test_windows_are_cut_around_the_workgroup():
     assert tiles.tiles.tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
-@pytest.mark.parametrize(("name", "sizes"), CASES)
-def test_a_picture_of_every_kind_of_grid(name, sizes):
-    work = kernel(name, **sizes)
-    chosen = middle_of(work.grid)
-    shared = sharing(work.build_trace(128), chosen)
-    figure = sharing_picture(shared, work.grid, chosen, name)
-    maps = [axes for axes in figure.axes if axes.images and axes.get_visible()]
-    assert len(maps) == len(shared)
-    for axes, one in zip(maps, shared, strict=True):
-        drawn = axes.images[0].get_array().compressed()
-        assert drawn.max() == 1 and set(np.unique(drawn)) <= set(np.unique(one.share))
-    assert png(figure).startswith(b"\x89PNG")
-
-
 def test_the_command(typed, tmp_path):  # noqa: F811
     words = ("show", "gemm", "M=1024", "N=1024", "K=128")
-    answer = typed(*words, "--picture", "who.png", "--workgroup", "0")
+    answer = typed(*words, "--workgroup", "0")
     assert answer.code == 0 and "all with pid_m = 0" in answer.out and "X···" in answer.out
-    assert (tmp_path / "who.png").read_bytes().startswith(b"\x89PNG")
     document = typed(*words, "--json").json
     assert document["ideal_reuse"] == document["line_touches"] / document["distinct_lines"]
     assert [one["sharers"] for one in document["shared"]] == [3, 3, 0]
     assert document["workgroup"] == 10
-    for bad, says in ((("--workgroup", "16"), "0 to 15"), (("--picture", "who.svg"), "ends in .png")):
-        assert says in typed(*words, *bad).err
-    assert "cannot be written" in typed(*words, "--picture", "no/who.png").err
+    assert "0 to 15" in typed(*words, "--workgroup", "16").err
 
 
 def test_the_list_has_figures(capsys, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Any
 
 from typer import Context
@@ -22,6 +23,8 @@ def _escaped(code: str) -> str:
     return code.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
+SHARED = 3  # commands from which an argument or option is told once
+HEAD = "| name | what it is | default |\n| --- | --- | --- |\n"
 INTRO = """\
 # Commands
 
@@ -39,11 +42,14 @@ def commands_markdown() -> str:
     """Text of ``docs/cli.md``."""
     group: Any = get_command(app)
     shown = group.commands | group.commands["lab"].commands
+    counted = Counter(_row(param)[1] for one in shown.values() for param in one.params if not param.hidden)
+    shared = [row for row, count in counted.most_common() if count >= SHARED]
     parts = [INTRO, _block(FIRST), "| task | commands |\n| --- | --- |\n" + _index(shown)]
+    parts += ["## Of several commands\n", HEAD + "".join(shared)]
     for task, names in TASKS.items():
         parts.append(f"## {task}\n")
-        parts += [_command(name, shown[name]) for name in names if name in shown and name != "lab"]
-    parts += [_command(name, shown[name]) for name in LAB]
+        parts += [_command(name, shown[name], shared) for name in names if name in shown and name != "lab"]
+    parts += [_command(name, shown[name], shared) for name in LAB]
     return "\n".join(parts)
 
 
@@ -61,13 +67,15 @@ def _typed(name: str) -> str:
     return f"lab {name}" if name in LAB else name
 
 
-def _command(name: str, command: Any) -> str:
+def _command(name: str, command: Any, shared: list[str]) -> str:
     usage = " ".join(["swizzle-sim", _typed(name), *command.collect_usage_pieces(Context(command))])
     parts = [f"### {name}\n", " ".join(command.help.split()) + "\n", f"```text\n{usage}\n```\n"]
     rows = [_row(param) for param in command.params if not param.hidden]
     rows.sort(key=lambda row: row[0])  # arguments, options of all, then those of one proposer
-    if rows:
-        parts.append("| name | what it is | default |\n| --- | --- | --- |\n" + "".join(row[1] for row in rows))
+    if own := [row for _, row in rows if row not in shared]:
+        parts.append(HEAD + "".join(own))
+    if also := [row.split(" | ")[0].strip("| ") for _, row in rows if row in shared]:
+        parts.append(f"[Also](#of-several-commands) {', '.join(also)}.\n")
     if name in EXAMPLES:
         parts.append(_block(EXAMPLES[name]))
     return "\n".join(parts)

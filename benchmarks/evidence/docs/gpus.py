@@ -15,7 +15,7 @@ _INTRO = """\
 
 Generated from `xcd_model/spec/gpus/*.toml` by `python -m swizzle_benchmarks.evidence.docs.regenerate`. An unmarked
 value is documented; (m) is measured; (f) is fitted: chosen by how well the model then meets measured rows; (a) is
-assumed. `swizzle-sim gpus --json` and the TOML files have the source of every value.
+assumed; (d) is known in ways that differ by GPU. `swizzle-sim gpus --json` has the source of every value.
 Nothing was measured for this project on a GPU that is described upon another (column *upon*): what is measured of the
 other, or fitted to it, is assumed of this one.
 The energy rates are ranges, written value [low to high]; only differences between candidates on one GPU mean anything.
@@ -75,25 +75,17 @@ def _comparison(vendor: str, gpus: list[Gpu]) -> list[str]:
     found = {key: [each.facts.get(key) for each in gpus] for key in keys}
     alike = {key: row for key, row in found.items() if None not in row and len({str(fact.value) for fact in row}) == 1}
     rows = [[f"`{key}`", *(_short(_cell(each, key)) for each in gpus)] for key in keys if key not in alike]
-    same = [[f"`{key}`", _value(key, row[0]), _known_how(gpus, row)] for key, row in alike.items()]
+    same: dict[str, list[str]] = {}
+    for key, row in alike.items():
+        part, _, name = key.rpartition(".")
+        mark = _MARK[row[0].status] if len({fact.status for fact in row}) == 1 else " (d)"
+        same.setdefault(part or "GPU", []).append(f"{name} {_short(_value(key, row[0]))}{mark}")
     return [
         _DIFFER.format(count=len(rows)),
         table(["fact", *(each.name for each in gpus)], rows),
-        _ALIKE.format(count=len(same), vendor=vendor),
-        table(["fact", "value", "how it is known"], same),
+        _ALIKE.format(count=len(alike), vendor=vendor),
+        table(["of", "facts"], [[f"`{part}`", ", ".join(facts)] for part, facts in same.items()]),
     ]
-
-
-def _known_how(gpus: list[Gpu], facts: list[Fact]) -> str:
-    """Status of one fact over GPUs: ``measured: mi300x; assumed: the others``."""
-    by_status: dict[str, list[str]] = {}
-    for each, fact in zip(gpus, facts, strict=True):
-        by_status.setdefault(fact.status, []).append(each.name)
-    if len(by_status) == 1:
-        return facts[0].status
-    most = max(by_status, key=lambda status: len(by_status[status]))
-    named = [f"{status}: {', '.join(by_status[status])}" for status in _MARK if status in by_status and status != most]
-    return "; ".join([*named, f"{most}: the others"])
 
 
 def _short(cell: str) -> str:
@@ -107,11 +99,10 @@ def _modes(gpus: list[Gpu]) -> str:
     for chip in gpus:
         for pair in gpu_modes(chip.name):
             each = gpu(chip.name, partition=pair[0], memory_mode=pair[1])
-            mall = (each.mall.size_bytes / 2**20, each.mall.latency_ns) if each.mall else (0, 0)
-            hbm = (each.hbm.size_bytes / 2**30, each.hbm.bandwidth_gbps, each.hbm.latency_ns)
-            figures = (chip.xcds // each.xcds, each.xcds, *mall, *hbm)
-            rows.append([f"`{each.name}`", "/".join(pair), *(_number(round(figure, 1)) for figure in figures)])
-    header = ["name", "mode", "devices", "XCDs each", "MALL [MiB]", "MALL [ns]", "HBM [GiB]", "HBM [GB/s]", "HBM [ns]"]
+            mall = each.mall.size_bytes / 2**20 if each.mall else 0
+            figures = (each.xcds, mall, each.hbm.size_bytes / 2**30, each.hbm.bandwidth_gbps)
+            rows.append([f"`{each.name}`", *(_number(round(figure, 1)) for figure in figures)])
+    header = ["name", "XCDs", "MALL [MiB]", "HBM [GiB]", "HBM [GB/s]"]
     return table(header, rows)
 
 

@@ -18,7 +18,7 @@ from swizzle_sim.language.families import families_table
 from swizzle_sim.report import write_report
 from swizzle_sim.search.history import History
 from swizzle_sim.search.loop import Run
-from swizzle_sim.search.ranking import WORK_CLASSES, gain_of, times_note
+from swizzle_sim.search.ranking import WORK_CLASSES, default_objectives, evidence_of, gain_of
 from swizzle_sim.search.strategies.families import optimize
 from swizzle_sim.testing.codes import codes_table
 from swizzle_sim.workload.kernels import kernel
@@ -30,13 +30,14 @@ from . import drift_picture, explore_picture, language, notebooks, readme_words
 from .commands import commands_markdown
 from .exchange import exchange
 from .gpus import catalogue_markdown
-from .readme_words import gain_words, run_words
+from .readme_words import gain_words, run_words, tutorial_words
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLE = {"M": 4096, "N": 4096, "K": 8192}
 EXCHANGE = "benchmarks/evidence/pages/exchange.md"
 PREDICTED = "benchmarks/evidence/pages/predicted.md"
 PICTURES = ("map.png", "progress.png")
+DEVICES = ("h200", "h100", "mi300x", "mi355x")  # whose orders were measured
 
 
 def pages() -> dict[str, str]:
@@ -49,6 +50,7 @@ def pages() -> dict[str, str]:
         "docs/howto/check-remap.md": fill("docs/howto/check-remap.md", "codes", codes_table()),
         EXCHANGE: fill(EXCHANGE, "exchange", exchange()),
         "docs/believe.md": filled("docs/believe.md", decides=deciding(), answers=answers(), measured=measured_table()),
+        "docs/tutorial.md": fill("docs/tutorial.md", "orders", tutorial_words()),
         PREDICTED: predicted(),
         "README.md": readme(),
     }
@@ -102,16 +104,16 @@ def answers() -> str:
         "| GPU | class | launches | measured over predicted time | inside, of launches not seen | *use it* |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
-    for device in ("h200", "h100", "mi300x", "mi355x"):
-        for name, words in WORK_CLASSES.items():
-            if (known := gain_of(device, name)) is None:
-                lines.append(f"| {device} | {words} | fewer than 10 | *unproven* | - | never |")
-                continue
+    every = [(device, name, gain_of(device, name)) for device in DEVICES for name in WORK_CLASSES]
+    for device, name, known in every:
+        if known is not None:
             span = f"{math.exp(known.low):.2f} to {math.exp(known.high):.2f}"
             right = f"right in {100 * known.right / known.used:.0f} of 100" if known.used >= 1 else "never"
             said = right if known.proven else f"never: {right}" if known.used >= 1 else right
-            lines.append(f"| {device} | {words} | {known.launches} | {span} | {100 * known.inside:.0f} % | {said} |")
-    return "\n".join(lines)
+            inside = f"{100 * known.inside:.0f} %"
+            lines.append(f"| {device} | {WORK_CLASSES[name]} | {known.launches} | {span} | {inside} | {said} |")
+    few = [device for device in DEVICES if all(known is None for one, _, known in every if one == device)]
+    return "\n".join([*lines, f"| {', '.join(few)} | all | fewer than 10 | *unproven* | - | never |"])
 
 
 def measured_table() -> str:
@@ -126,11 +128,14 @@ def measured_table() -> str:
 
 
 def deciding() -> str:
-    """What the notes below tables say of each class of kernels on the GPUs whose orders were measured."""
-    named = {"mi300x": WORK_CLASSES, "mi355x": ("compute",), "h200": ("",), "h100": ("",)}
-    lines = []
-    for device, classes in named.items():
-        lines += [f"- {device}: {times_note(device, 'timed', one)}" for one in classes]
+    """Markdown table: the figure that decides by GPU and class, and the measured pairs that it and time rank right."""
+    lines = ["| GPU | class | decides | pairs it ranks right | by predicted time |", "| --- | --- | --- | --- | --- |"]
+    for device, classes in {**dict.fromkeys(DEVICES, ("",)), "mi300x": WORK_CLASSES, "mi355x": ("compute",)}.items():
+        for one in classes:
+            main = default_objectives(device, "timed", one)[0]
+            by, time = (evidence_of(device, name, one) for name in (main.name, "time"))
+            said = [device, WORK_CLASSES.get(one, "all"), main.spoken, *(f"{e.right} of {e.pairs}" for e in (by, time))]
+            lines.append("| " + " | ".join(said) + " |")
     return "\n".join(lines)
 
 

@@ -14,7 +14,6 @@ OTHER = "#8a8a8a"
 BEFORE = "#6b7280"
 AFTER = "#0072b2"
 BOUND = "#b3460b"
-AWAY = "#c3c9d1"  # of tiles that are not looked at
 
 # One for each XCD of today's parts; grey takes the place of black, which a dark page would swallow.
 XCDS = ("#7d7d7d", "#e69f00", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#cc79a7")

@@ -28,7 +28,7 @@ def perfetto_trace(spans: np.ndarray, order: np.ndarray, traffic: Traffic, gpu: 
     order : (num_pids,) int array
         Tile that each workgroup computes.
     """
-    events = [*_names(spans, gpu), *_workgroups(spans, order, gpu), *_misses(traffic), *_misses_by_cu(spans, gpu)]
+    events = [*_names(spans, gpu), *_workgroups(spans, order, gpu), *_misses(traffic)]
     about = {"title": title, "kind": "simulated, timed replay; not a measurement"}
     return json.dumps({"traceEvents": events, "displayTimeUnit": "ns", "otherData": about}, separators=(",", ":"))
 
@@ -65,17 +65,3 @@ def _misses(traffic: Traffic) -> Iterator[dict[str, Any]]:
         if asked := int(requests[at, xcd]):
             rate = 100 * (1 - int(misses[at, xcd]) / asked)
             yield {"name": "L2 hit rate [%]", **now, "args": {"percent": round(rate, 2)}}
-
-
-def _misses_by_cu(spans: np.ndarray, gpu: Gpu) -> Iterator[dict[str, Any]]:
-    """L2 misses of each CU's workgroups, added up as each workgroup ends."""
-    ran = spans[spans[:, 2] >= 0]
-    total: dict[tuple[int, int], int] = {}
-    for _, end, slot, _, misses in ran[np.argsort(ran[:, 1], kind="stable")].tolist():
-        xcd, _, cu, _, _ = seat_of(slot, gpu.xcds, gpu.cus_per_xcd)
-        before = total.get((xcd, cu), 0)
-        name = f"CU {cu:02d} L2 misses so far"
-        if (xcd, cu) not in total:
-            yield {"name": name, "ph": "C", "pid": xcd, "ts": 0, "args": {"misses": 0}}
-        total[xcd, cu] = before + misses
-        yield {"name": name, "ph": "C", "pid": xcd, "ts": end / 1e9, "args": {"misses": before + misses}}

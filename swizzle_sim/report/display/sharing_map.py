@@ -1,24 +1,16 @@
-"""The picture of `swizzle-sim show`: how much of its lines one workgroup shares with each other, tile by tile."""
+"""The map of `swizzle-sim show`: how much of its lines one workgroup shares with each other, tile by tile."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from swizzle_sim.language.grid import Grid
 from swizzle_sim.pricing.sharing import Shared
-from swizzle_sim.report.display.colours import BOUND, INK, OTHER
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 LINE = 32  # workgroups a line where a grid has one axis
-PICTURE_SIDES = (17, 33, 65)  # tiles of a map's side around the workgroup: the first that holds all sharers
-FAINTEST = 0.18  # of the colour scale: a share of a hundredth is still seen
 TEXT_ROWS, TEXT_COLS = 17, 33
 STEPS = "·░▒▓█"  # none, up to a third, up to two thirds, less than all, all
 PLAIN_STEPS = ".-+*#"
@@ -104,68 +96,3 @@ def _text_rows(share: np.ndarray, tiles: np.ndarray, workgroup: int, steps: str)
     cells[tiles == workgroup] = "X"
     cells[tiles < 0] = " "
     return ["".join(row) for row in cells]
-
-
-def sharing_picture(shared: Sequence[Shared], grid: Grid, workgroup: int, title: str) -> Figure:
-    """Heat maps of all tensors side by side."""
-    from matplotlib.figure import Figure
-
-    cut = _zoom(shared, grid, workgroup)
-    across = min(3, len(shared))
-    down = -(-len(shared) // across)
-    shape = min(max(cut.tiles.shape[0] / cut.tiles.shape[1], 0.3), 1.3)
-    figure = Figure(figsize=(1.6 + 3.6 * across, 1.2 + (0.6 + 3.2 * shape) * down), layout="constrained")
-    grid_of_axes = figure.subplots(down, across, squeeze=False)
-    for axes, one in zip(grid_of_axes.flat, shared, strict=False):
-        _draw(axes, one, cut, workgroup)
-    for axes in grid_of_axes.flat[len(shared) :]:
-        axes.set_visible(False)
-    used = list(grid_of_axes.flat[: len(shared)])
-    bar = figure.colorbar(used[0].images[0], ax=grid_of_axes, shrink=0.8, ticks=[1e-6, 0.25, 0.5, 0.75, 1])
-    bar.ax.set_yticklabels(["> 0 %", "25 %", "50 %", "75 %", "100 %"], fontsize=8)
-    bar.set_label(f"lines in common with workgroup {workgroup}", fontsize=8)
-    bar.outline.set_visible(False)
-    note = f"{title}\n{cut.note}" if cut.note else title
-    figure.suptitle(note, fontsize=11, color=INK, parse_math=False)
-    return figure
-
-
-def _zoom(shared: Sequence[Shared], grid: Grid, workgroup: int) -> Window:
-    """Smallest window with every sharer in it that the largest has, unless the grid has one axis: 17 lines do."""
-    largest = window(grid, workgroup, PICTURE_SIDES[-1], PICTURE_SIDES[-1])
-    touched = np.logical_or.reduce([one.share > 0 for one in shared])
-    wanted = np.count_nonzero(touched[largest.tiles[largest.tiles >= 0]])
-    if largest.row == "line":
-        return window(grid, workgroup, PICTURE_SIDES[0], LINE)
-    for side in PICTURE_SIDES[:-1]:
-        cut = window(grid, workgroup, side, side)
-        if np.count_nonzero(touched[cut.tiles[cut.tiles >= 0]]) == wanted:
-            return cut
-    return largest
-
-
-def _draw(axes: Axes, one: Shared, cut: Window, workgroup: int) -> None:
-    from matplotlib import colormaps
-    from matplotlib.colors import ListedColormap
-    from matplotlib.ticker import MaxNLocator
-
-    rows, cols = cut.tiles.shape
-    blues = ListedColormap(colormaps["YlGnBu"](np.linspace(FAINTEST, 1, 256)))
-    colours = blues.with_extremes(bad="white", under="#f3f3f3")
-    extent = (cut.first_col - 0.5, cut.first_col + cols - 0.5, cut.first_row + rows - 0.5, cut.first_row - 0.5)
-    skewed = not 0.25 <= rows / cols <= 4
-    axes.imshow(
-        np.ma.masked_invalid(values(one, cut.tiles)), cmap=colours, vmin=1e-6, vmax=1, interpolation="nearest",
-        extent=extent, aspect="auto" if skewed else "equal",
-    )  # fmt: skip
-    at_row, at_col = np.argwhere(cut.tiles == workgroup)[0]
-    axes.plot(cut.first_col + at_col, cut.first_row + at_row, "s", mfc="none", mec=BOUND, ms=9, mew=2)
-    others = int(np.count_nonzero(one.share)) - 1
-    what = "read, written" if one.reads and one.writes else "read" if one.reads else "written"
-    axes.set_title(f"{one.tensor} ({what}): {others:,} other{'' if others == 1 else 's'}", fontsize=9, parse_math=False)
-    axes.set_xlabel(cut.col, fontsize=8)
-    axes.set_ylabel(cut.row, fontsize=8)
-    axes.tick_params(labelsize=8)
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(MaxNLocator(nbins=6, integer=True))
-    axes.spines[:].set_color(OTHER)

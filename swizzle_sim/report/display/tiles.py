@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from swizzle_sim.language.grid import Grid
-from swizzle_sim.report.display.colours import AWAY, INK, on_colour, xcd_colour
+from swizzle_sim.report.display.colours import INK, on_colour, xcd_colour
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,7 +75,7 @@ def tile_map(grid: Grid, xcd: np.ndarray, order: np.ndarray) -> np.ndarray:
     return plane(grid, of_tile)
 
 
-def map_png(xcd: np.ndarray, num_xcds: int, only: int | None = None) -> bytes:
+def map_png(xcd: np.ndarray, num_xcds: int) -> bytes:
     """PNG of a map of XCDs, one pixel a tile, to be scaled up without smoothing.
 
     Parameters
@@ -86,7 +86,7 @@ def map_png(xcd: np.ndarray, num_xcds: int, only: int | None = None) -> bytes:
     from PIL import Image  # noqa: PLC0415  (matplotlib's; the process that serves the page draws only on request)
 
     image = Image.fromarray(np.where(xcd < 0, num_xcds, xcd).astype(np.uint8))
-    colours = [xcd_colour(x) if only in (None, x) else AWAY for x in range(num_xcds + 1)]
+    colours = [xcd_colour(x) for x in range(num_xcds + 1)]
     image.putpalette([int(colour[i : i + 2], 16) for colour in colours for i in (1, 3, 5)])
     stream = io.BytesIO()
     image.save(stream, format="png", transparency=num_xcds)
