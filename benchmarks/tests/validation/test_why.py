@@ -34,5 +34,5 @@ def test_the_page_is_that_of_the_committed_rows_and_a_row_that_was_not_predicted
     assert page(read(kept, list(ROWS.values()), list(VARIANTS))) == (PAGES / "fidelity.md").read_text(encoding="utf-8")
     cut = tmp_path / "fidelity.csv"
     cut.write_text("\n".join(kept.read_text(encoding="utf-8").splitlines()[:2]), encoding="utf-8")
-    with pytest.raises(SwizzleSimError, match="no prediction of paper/.*replay the rows without --from"):
+    with pytest.raises(SwizzleSimError, match=r"no prediction of paper/.*replay the rows without --from"):
         read(cut, list(ROWS.values()), ["timed"])
