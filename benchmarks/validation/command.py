@@ -33,6 +33,10 @@ Sets = Annotated[
     list[str] | None, typer.Option("--set", help="Another constant: GPU.KEY=VALUE, such as mi300x.hbm.latency_ns=400.")
 ]
 Processes = Annotated[int | None, typer.Option("--processes", min=1, help="Replays at a time; one a core by default.")]
+From = Annotated[
+    Path | None,
+    typer.Option("--from", exists=True, dir_okay=False, help="A fidelity.csv to take predictions from: no replays."),
+]
 Again = Annotated[bool, typer.Option("--again", help="Replay even what is kept from an earlier run.")]
 
 
@@ -84,15 +88,23 @@ def fidelity(
     sets: Sets = None,
     processes: Processes = None,
     again: Again = False,
+    kept: From = None,
     json: Json = False,
 ) -> None:
     """Replay what hardware has measured and compare: targets, worst rows, and with --out the whole report."""
-    from .page.report import write
+    from xcd_model.errors import SwizzleSimError
+
+    from .page.report import read, write
     from .predict import predict_all, read_sets
 
     names = what.variants()
-    found = predict_all(what.chosen(), names, overrides=read_sets(sets or ()), processes=processes, again=again)
-    written = write(found, out) if out else []
+    if kept and sets:
+        raise SwizzleSimError("--set: rows are not replayed with --from; leave one of them out")
+    if kept:
+        found = read(kept, what.chosen(), names)
+    else:
+        found = predict_all(what.chosen(), names, overrides=read_sets(sets or ()), processes=processes, again=again)
+    written = write(found, out, rows=kept is None) if out else []
     if json:
         _print_json(found, names)
         return

@@ -1,25 +1,21 @@
-"""Has every kernel that the page calls far off an explanation, and does the page show it?"""
+"""Has every kernel that the page calls far off an explanation, and is the page that of the committed rows?"""
 
-import csv
+import pytest
 
 from swizzle_benchmarks.evidence import PAGES
-from swizzle_benchmarks.validation.page.page import STANDINGS, explanations, is_far, why_section
+from swizzle_benchmarks.validation.page.page import STANDINGS, explanations, is_far, page, why_section
+from swizzle_benchmarks.validation.page.report import read
 from swizzle_benchmarks.validation.predict import Prediction
 from swizzle_benchmarks.validation.rows import all_rows
+from swizzle_benchmarks.validation.variants import VARIANTS
+from xcd_model.errors import SwizzleSimError
 
 ROWS = {row.id: row for row in all_rows()}
 
 
-def of_the_page():
-    with (PAGES / "fidelity.csv").open(encoding="utf-8", newline="") as file:
-        lines = [line for line in csv.DictReader(file) if line["variant"] == "timed" and line["predicted"]]
-    return [
-        Prediction(row=ROWS[line["id"]], variant="timed", value=float(line["predicted"]), counts={}) for line in lines
-    ]
-
-
 def test_every_kernel_that_is_far_off_is_explained_and_no_other():
-    far = {(one.row.gpu, one.row.kernel) for one in of_the_page() if is_far(one)}
+    model = read(PAGES / "fidelity.csv", list(ROWS.values()), ["timed"])
+    far = {(one.row.gpu, one.row.kernel) for one in model if is_far(one)}
     assert far == set(explanations())
     assert {standing for standing, _ in explanations().values()} == set(STANDINGS)
     assert all(words.strip() for _, words in explanations().values())
@@ -31,3 +27,12 @@ def test_the_section_has_the_worst_of_each_quantity_and_says_where_nothing_is_kn
     assert "| mi300x | softmax | 1 of 1 | l2_hit_pct -29 points | not known | every item is read once" in text
     near = why_section([Prediction(row=row, variant="timed", value=row.measured - 5, counts={})])
     assert "softmax" not in near
+
+
+def test_the_page_is_that_of_the_committed_rows_and_a_row_that_was_not_predicted_is_named(tmp_path):
+    kept = PAGES / "fidelity.csv"
+    assert page(read(kept, list(ROWS.values()), list(VARIANTS))) == (PAGES / "fidelity.md").read_text(encoding="utf-8")
+    cut = tmp_path / "fidelity.csv"
+    cut.write_text("\n".join(kept.read_text(encoding="utf-8").splitlines()[:2]), encoding="utf-8")
+    with pytest.raises(SwizzleSimError, match=r"no prediction of paper/.*replay the rows without --from"):
+        read(cut, list(ROWS.values()), ["timed"])

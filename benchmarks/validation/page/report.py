@@ -1,4 +1,4 @@
-"""Write fidelity.md, fidelity.csv and the plots: ``make fidelity``."""
+"""Write fidelity.md, fidelity.csv and the plots: ``make fidelity``; and read predictions back from fidelity.csv."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from swizzle_sim.report.display.picture import png
+from xcd_model.errors import SwizzleSimError
 
 from ..predict import Prediction
+from ..rows import Row
 from ..split import place_of
+from ..workloads.from_row import workload
 from .page import page, tables_page
 from .plots import residuals, scatter
 
@@ -29,8 +32,8 @@ PANELS = 3  # variants drawn, the model first
 NOTE = "predicted: simulated; measured: hardware counters"
 
 
-def write(predictions: Sequence[Prediction], folder: Path) -> list[Path]:
-    """Write page, table and pictures below a folder."""
+def write(predictions: Sequence[Prediction], folder: Path, *, rows: bool = True) -> list[Path]:
+    """Write pages, pictures and, where they were replayed, ``rows`` below a folder."""
     pictures = folder / "pictures"
     pictures.mkdir(parents=True, exist_ok=True)
     drawn: dict[str, dict[str, Figure]] = {"Predicted against measured": {}, "Residuals": {}}
@@ -48,11 +51,12 @@ def write(predictions: Sequence[Prediction], folder: Path) -> list[Path]:
     links = {what: [f"pictures/{name}" for name in figures] for what, figures in drawn.items() if figures}
     (folder / "fidelity.md").write_text(page(predictions), encoding="utf-8")
     (folder / "fidelity-tables.md").write_text(tables_page(predictions, links), encoding="utf-8")
-    _csv(predictions, folder / "fidelity.csv")
+    if rows:
+        _csv(predictions, folder / "fidelity.csv")
     return [
         folder / "fidelity.md",
         folder / "fidelity-tables.md",
-        folder / "fidelity.csv",
+        *([folder / "fidelity.csv"] if rows else []),
         *(folder / path for paths in links.values() for path in paths),
     ]
 
@@ -79,3 +83,20 @@ def _csv(predictions: Sequence[Prediction], path: Path) -> None:
                 + ["" if row.baseline is None else round(row.baseline, 4), one.variant]
                 + ["" if value is None else f"{value:.6g}" for value in (one.value, one.error)]
             )
+
+
+def read(path: Path, rows: Sequence[Row], variants: Sequence[str]) -> list[Prediction]:
+    """Predictions of rows under variants as an earlier run wrote them, to six digits; nothing is replayed."""
+    with path.open(encoding="utf-8", newline="") as file:
+        kept = {(line["id"], line["variant"]): line["predicted"] for line in csv.DictReader(file)}
+    found = []
+    for variant in variants:
+        for row in rows:
+            if (row.id, variant) not in kept:
+                raise SwizzleSimError(
+                    f"{path}: no prediction of {row.id} under {variant}; replay the rows without --from"
+                )
+            value, note = kept[row.id, variant], workload(row).note if variant == variants[0] else ""
+            counts = {"cut": note} if note else {}
+            found.append(Prediction(row=row, variant=variant, value=float(value) if value else None, counts=counts))
+    return found
