@@ -7,21 +7,11 @@ with its columns. What is handed out by a vector or an array (``int2& out``, ``i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from tree_sitter import Node
 
-from swizzle_sim.triton_source.c_types import INT, UNSIGNED, kind_of_type, text_of
-
-
-def inside(root: Node) -> Iterator[Node]:
-    """Every node below one, itself first, in the order of the text."""
-    todo = [root]
-    while todo:
-        node = todo.pop()
-        yield node
-        todo += reversed(node.named_children)
-
+from swizzle_sim.triton_source.c_types import INT, UNSIGNED, inside, kind_of_type, text_of
 
 _KERNEL = re.compile(r"__global__|__kernel\b")
 
@@ -96,3 +86,8 @@ def handed_out(body: Node, parameters: set[str]) -> list[Node]:
     values = [one.child_by_field_name("right") for one in found]
     lists = [value for value in values if value is not None and value.type == "initializer_list"]
     return found if len(found) > 1 or lists else []
+
+
+def handed_name(node: Node) -> str:
+    """Name of Python for the part of a parameter that an assignment stores to."""
+    return re.sub(r"\W+", "_", text_of(node.child_by_field_name("left"))).strip("_")

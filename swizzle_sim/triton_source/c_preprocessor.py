@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+from tree_sitter import Node
+
+from swizzle_sim.triton_source.c_types import fields, inside, parser, parts, text_of
 from xcd_model.errors import LanguageError
 from xcd_model.files import read_bytes
 
@@ -25,6 +28,7 @@ _MOST_CHARACTERS = 8_000_000  # with macros in their places
 _DEEPEST = 60  # macros in macros
 _SPLICE = "\x01"  # a line that goes on in the next
 _SPLICED = re.compile(r"\\[ \t]*\r?\n")
+_CUT = re.compile(r"[^\s\x01]+(?:\x01+[^\s\x01]+)+")
 _BEFORE_PARENTHESIS = re.compile(r"\b(\w+)\s*\(")
 _COMMENT = re.compile(
     r'R"([^()\s\\]{0,16})\(.*?\)\1"|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\'(?!\w)|//[^\n]*|/\*.*?(?:\*/|\Z)',
@@ -33,6 +37,7 @@ _COMMENT = re.compile(
 _TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|\.?\d(?:[\w.\']|[eEpP][+-])*|[A-Za-z_]\w*')
 _DIRECTIVE = re.compile(r"^[ \t\x01]*#[ \t\x01]*(\w*)([^\n]*)\n?", re.MULTILINE)
 _DEFINE = re.compile(r"\s*([A-Za-z_]\w*)(\(([^()]*)\))?(.*)", re.DOTALL)
+_INCLUDES = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]([^>\"\n]+)[>\"]", re.MULTILINE)
 _INCLUDE = re.compile(r"\s*[<\"]([^>\"\n]+)[>\"]")
 # Words before a function that say where it runs and whether it is inlined, and macros of libraries for them.
 WHERE = re.compile(
@@ -43,15 +48,17 @@ _HIP = ("__HIP_DEVICE_COMPILE__", "__HIPCC__", "__HIP__", "__cplusplus")
 _CUDA = ("__CUDACC__", "__cplusplus")
 
 
-# What finds a function of headers by its name: `imports`, once it is there.
-FINDERS: list[Callable[[str, list[Path]], ast.FunctionDef | None] | None] = [None]
-
-
 class Macro(NamedTuple):
     """One macro; ``body`` is None where nothing decides it."""
 
     parameters: tuple[str, ...] | None
     body: str | None
+
+
+Macros = Iterable[tuple[str, Macro]]
+Headers = dict[Path, dict[str, Macro]]  # files that one includes, each with the macros that it is included among
+# What finds a function of headers by its name: `imports`, once it is there.
+FINDERS: list[Callable[[str, Headers], ast.FunctionDef | None] | None] = [None]
 
 
 class Region(NamedTuple):
@@ -69,6 +76,7 @@ class Preprocessed:
 
     text: str
     regions: list[Region] = field(default_factory=list)
+    headers: Headers = field(default_factory=dict)
 
 
 class _Branch(NamedTuple):
@@ -83,35 +91,35 @@ class _Branch(NamedTuple):
 class Preprocessor:
     """State of the preprocessor in one file and the headers that it includes."""
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path, given: Macros = ()):
         self.path = path
-        self.macros: dict[str, Macro] = {}
         self.gone: set[str] = set()  # undefined by the file itself
         known = _CUDA if path.suffix in (".cu", ".cuh") else _HIP
-        self.macros.update({name: Macro(None, "1") for name in known})
+        self.macros = {name: Macro(None, f"{OPEN}value" if name == "__cplusplus" else "1") for name in known}
+        self.macros.update(given)
+        self.headers: Headers = {}
         self.regions: list[Region] = []
         self._stack: list[_Branch] = []
-        self._included: set[Path] = set()
         self._room = _MOST_CHARACTERS
 
     def run(self, text: str) -> Preprocessed:
         """Text without comments and directives, with macros in their places."""
         plain = without_comments(re.sub(r"(?m)^([ \t]*)%:", r"\1# ", text))
-        parts: list[str] = []
+        found: list[str] = []
         end, line = 0, 1
-        for found in _DIRECTIVE.finditer(plain):
-            code = plain[end : found.start()]
-            parts.append(self._code(code))
+        for one in _DIRECTIVE.finditer(plain):
+            code = plain[end : one.start()]
+            found.append(self._code(code))
             line += _lines(code)
-            self._directive(found, plain, line)
-            inside = found.group(1) == "include" and not self._skipping() and self._is_open("".join(parts))
-            parts.append(f" {OPEN}include; " * inside + "\n" * _lines(found.group()))
-            line += _lines(found.group())
-            end = found.end()
-        parts.append(self._code(plain[end:]))
+            self._directive(one, plain, line)
+            inside = one.group(1) == "include" and not self._skipping() and self._is_open("".join(found))
+            found.append(f" {OPEN}include; " * inside + "\n" * _lines(one.group()))
+            line += _lines(one.group())
+            end = one.end()
+        found.append(self._code(plain[end:]))
         for branch in self._stack:
             self._close(branch, line)
-        return Preprocessed("".join(parts).replace(_SPLICE, "\n"), self.regions)
+        return Preprocessed("".join(found).replace(_SPLICE, "\n"), self.regions, self.headers)
 
     @staticmethod
     def _is_open(text: str) -> bool:
@@ -165,9 +173,9 @@ class Preprocessor:
     def _include(self, rest: str, *, undecided: bool) -> None:
         match = _INCLUDE.match(rest)
         path = header(match.group(1), self.path) if match else None
-        if path is None or path in self._included or len(self._included) >= _MOST_HEADERS:
+        if path is None or path in self.headers or len(self.headers) >= _MOST_HEADERS:
             return
-        self._included.add(path)
+        self.headers[path] = dict(self.macros)
         here, stack, self._stack = self.path, self._stack, [_Branch(None, False, True, 0, 0, "")] if undecided else []
         regions, self.path = list(self.regions), path
         for found, plain in directives(path):
@@ -223,12 +231,9 @@ class Preprocessor:
 
         plain = re.sub(r"\bdefined\s*(?:\(\s*(\w+)\s*\)|(\w+))", known, text)
         plain = self.expand(plain, frozenset(), 0)
-        plain = re.sub(r"(\d)[uUlL]+\b", r"\1", plain).replace("&&", " and ").replace("||", " or ")
-        plain = re.sub(r"!(?!=)", " not ", plain).replace("/", "//")
-        try:
-            value = _value(ast.parse(plain.strip(), mode="eval").body)
-        except (SyntaxError, ValueError, RecursionError, MemoryError, ArithmeticError):
-            return None
+        root = parser().parse(f"int x = ({plain});".encode()).root_node
+        found = next((one for one in inside(root) if one.type == "init_declarator"), None)
+        value = _value(found.child_by_field_name("value")) if found is not None and not root.has_error else None
         return None if value is None else bool(value)
 
     def expand(self, text: str, hidden: frozenset[str], depth: int) -> str:
@@ -274,13 +279,16 @@ class Preprocessor:
 
 
 def without_comments(text: str) -> str:
-    """Text with spaces for comments, and a mark where a line goes on in the next."""
+    """Text with spaces for comments, and a mark where a line goes on in the next, behind the word that it cuts."""
 
     def kept(found: re.Match[str]) -> str:
-        whole = found.group()
-        return " " + re.sub(r"[^\n\x01]", "", whole) if whole[:2] in ("//", "/*") else whole
+        whole = found.group()  # a comment over lines is one space, in a directive too
+        return " " + _SPLICE * _lines(whole) if whole[:2] in ("//", "/*") else whole
 
-    return _COMMENT.sub(kept, _SPLICED.sub(_SPLICE, text.replace(_SPLICE, " ")))
+    plain = _SPLICED.sub(_SPLICE, text.replace(_SPLICE, " "))
+    return _COMMENT.sub(
+        kept, _CUT.sub(lambda one: one.group().replace(_SPLICE, "") + _SPLICE * _lines(one.group()), plain)
+    )
 
 
 def _lines(text: str) -> int:
@@ -305,34 +313,48 @@ def _arguments(text: str, start: int) -> tuple[list[str], int] | None:
     return None
 
 
-def _value(node: ast.expr) -> int | None:  # noqa: PLR0911 - one a kind
-    """Value of a condition; None where a name in it decides."""
-    match node:
-        case ast.Constant(int(value)):
-            return int(value)
-        case ast.UnaryOp(op, operand):
-            inner = _value(operand)
-            return None if inner is None else int(not inner) if isinstance(op, ast.Not) else -inner
-        case ast.BoolOp(op, values):
-            found = [_value(one) for one in values]
-            ends = isinstance(op, ast.Or)
-            if any(one is not None and bool(one) is ends for one in found):
-                return int(ends)
-            return None if None in found else int(not ends)
-        case ast.Compare(left, [op], [right]):
-            a, b = _value(left), _value(right)
-            rules = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
-            if a is None or b is None or type(op) not in rules:
-                return None
-            return int(
-                {"<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b, "==": a == b, "!=": a != b}[rules[type(op)]]
-            )
-        case ast.BinOp(left, ast.Add() | ast.Sub() | ast.Mult() as op, right):
-            a, b = _value(left), _value(right)
-            if a is None or b is None:
-                return None
-            return a + b if isinstance(op, ast.Add) else a - b if isinstance(op, ast.Sub) else a * b
-    return None
+def _value(node: Node | None) -> int | None:  # noqa: PLR0911 - one a kind
+    """Value of a condition; None where a name in it decides, or a type does."""
+    if node is None or node.type in ("true", "false", "number_literal"):
+        digits = re.fullmatch(r"(0[xXbB]\w+|[1-9]\d*|0[0-7]*)[lL]{0,2}", text_of(node).replace("'", ""))
+        try:
+            value = int(re.sub(r"^0(?=\d)", "0o", digits.group(1)), 0) if digits else int(text_of(node) == "true")
+        except ValueError:
+            return None
+        return value if (digits or node is None or node.type != "number_literal") and value < 2**63 else None
+    if node.type == "parenthesized_expression":
+        return _value(parts(node)[0])
+    if node.type == "conditional_expression":
+        test, yes, no = fields(node, "condition", "consequence", "alternative")
+        known = _value(test)
+        return None if known is None else _value(yes if known else no)
+    op = text_of(node.child_by_field_name("operator"))
+    if node.type == "unary_expression":
+        inner = _value(node.child_by_field_name("argument"))
+        rules = {
+            "!": lambda a: int(not a),
+            "not": lambda a: int(not a),
+            "-": lambda a: -a,
+            "+": lambda a: a,
+            "~": lambda a: ~a,
+        }
+        return rules[op](inner) if inner is not None and op in rules else None
+    if node.type != "binary_expression":
+        return None
+    a, b = (_value(one) for one in fields(node, "left", "right"))
+    if op in ("&&", "and", "||", "or"):
+        ends = op in ("||", "or")
+        if any(one is not None and bool(one) is ends for one in (a, b)):
+            return int(ends)
+        return None if None in (a, b) else int(not ends)
+    if a is None or b is None or (op in ("/", "%", "<<", ">>") and (b <= 0 or a < 0 or b > 62)):
+        return None
+    rules_of_two = {
+        "<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b, "==": a == b, "!=": a != b, "+": a + b, "-": a - b,
+        "*": a * b, "&": a & b, "|": a | b, "^": a ^ b, "/": a // (b or 1), "%": a % (b or 1),
+    }  # fmt: skip
+    found = (a << b if op == "<<" else a >> b) if op in ("<<", ">>") else rules_of_two.get(op)
+    return int(found) if found is not None and abs(found) < 2**63 else None
 
 
 @lru_cache(maxsize=1000)
@@ -355,25 +377,39 @@ def text_of_file(path: Path) -> str:
 def header(name: str, path: Path) -> Path | None:
     """Header that a file includes: in its own folder, in those above it, and in their folders ``include``."""
     for folder in list(path.parents)[:_HIGHEST]:
-        for inside in ("", "include"):
-            if (found := folder / inside / name).is_file():
+        for below in ("", "include"):
+            if (found := folder / below / name).is_file():
                 return found.resolve()
     return None
 
 
-def headers_of(text: str, path: Path) -> list[Path]:
+@lru_cache(maxsize=1000)
+def headers_of(path: Path) -> tuple[Path, ...]:
     """Headers of the user's tree that a file includes, and those that they include."""
-    found = list(_files_included(text, path))
+    found = [path]
     for one in found:  # grows
-        more = [other for other in _files_included(text_of_file(one), one) if other not in found and other != path]
-        found += more[: max(_MOST_HEADERS - len(found), 0)]
-    return found
+        names = _INCLUDES.findall(text_of_file(one))
+        known = [other for name in names if (other := header(name, one)) is not None and other not in found]
+        found += known[: max(_MOST_HEADERS - len(found), 0)]
+    return tuple(found[1:])
 
 
-def _files_included(text: str, path: Path) -> Iterator[Path]:
-    for name in re.findall(r"^[ \t]*#[ \t]*include[ \t]*[<\"]([^>\"\n]+)[>\"]", text, re.MULTILINE):
-        if (found := header(name, path)) is not None:
-            yield found
+@lru_cache(maxsize=1000)
+def words_in(path: Path) -> frozenset[str]:
+    """Words of a file."""
+    return frozenset(re.findall(r"[A-Za-z_]\w*", text_of_file(path)))
+
+
+def macros_for(path: Path, macros: dict[str, Macro]) -> frozenset[tuple[str, Macro]]:
+    """Macros that a header, or one that it includes, mentions; not the one that guards it from a second reading."""
+    guard = re.search(
+        r"^[ \t]*#[ \t]*ifndef[ \t]+(\w+)\s+#[ \t]*define[ \t]+\1[ \t]*$", text_of_file(path), re.MULTILINE
+    )
+    words = [words_in(one) for one in (path, *headers_of(path))]
+    own = {guard.group(1)} if guard else set()
+    return frozenset(
+        (name, one) for name, one in macros.items() if name not in own and any(name in part for part in words)
+    )
 
 
 @lru_cache(maxsize=1000)

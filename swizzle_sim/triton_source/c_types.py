@@ -1,4 +1,4 @@
-"""Types of C that the reader models, as an allow-list: what a value of such a type is in a signed 32-bit integer.
+"""Nodes of the parser, and types that the reader models: what a value of each is in a signed 32-bit integer.
 
 A value of an unsigned type is the same number as long as it is not negative; where a program may make it negative the
 reader puts a guard (see `c_expressions`). Narrow types wrap, floats round: none of these is read.
@@ -7,9 +7,10 @@ reader puts a guard (see `c_expressions`). Narrow types wrap, floats round: none
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import cache
 
-from tree_sitter import Node
+from tree_sitter import Language, Node, Parser
 
 INT, UNSIGNED, BOOL = "int", "unsigned", "bool"
 RECORD = "record"  # of a class that is not known: its fields are read, itself it is no number
@@ -74,6 +75,48 @@ def divmods_in(text: str) -> frozenset[str]:
     return frozenset(name for names in listed for name in re.split(r"\s*,\s*", names))
 
 
-def text_of(node: Node) -> str:
-    """Text of a node."""
-    return (node.text or b"").decode("utf-8", "replace")
+def text_of(node: Node | None) -> str:
+    """Text of a node; of none, none."""
+    return (node.text or b"").decode("utf-8", "replace") if node is not None else ""
+
+
+def said(node: Node | None) -> str:
+    """Text of a node in single spaces."""
+    return " ".join(text_of(node).split())
+
+
+def last_name(node: Node | None) -> str:
+    """Name at the end of ``a::b::name<numbers>``."""
+    return text_of(node).partition("<")[0].rpartition("::")[2].strip()
+
+
+def fields(node: Node, *names: str) -> list[Node | None]:
+    """Parts of a node by the grammar's names for them."""
+    return [node.child_by_field_name(name) for name in names]
+
+
+def parts(node: Node | None) -> list[Node]:
+    """Parts of a node, without comments; of none, none."""
+    return [one for one in node.named_children if one.type != "comment"] if node is not None else []
+
+
+def inside(root: Node | None) -> Iterator[Node]:
+    """Every node below one, itself first, in the order of the text."""
+    todo = [root] if root is not None else []
+    while todo:
+        node = todo.pop()
+        yield node
+        todo += reversed(node.named_children)
+
+
+def identifiers(root: Node | None) -> list[str]:
+    """Names of variables that stand below a node."""
+    return [text_of(one) for one in inside(root) if one.type == "identifier"]
+
+
+@cache
+def parser() -> Parser:
+    """Parser of C++."""
+    import tree_sitter_cpp  # noqa: PLC0415 - with its compiled grammar
+
+    return Parser(Language(tree_sitter_cpp.language()))

@@ -64,6 +64,21 @@ class Effects:
         first = [assign(NO_TILE, ast.Constant(1), place), assign(_GONE, ast.Constant(0), place)]
         return [*first, *notes]
 
+    def left_after(self, body: list[ast.stmt], stores: bool = False) -> tuple[int, bool]:
+        """Line of a ``return`` or ``break`` behind a store, which ends a loop over tiles, or 0; whether it stores."""
+        for stmt in body:
+            if isinstance(stmt, ast.Return | ast.Break) and stores:
+                return stmt.lineno, stores
+            for part in (getattr(stmt, "body", []), getattr(stmt, "orelse", [])):
+                kept = [
+                    one for one in part if not (isinstance(stmt, ast.For | ast.While) and isinstance(one, ast.Break))
+                ]
+                line, stores = self.left_after(kept, stores)
+                if line:
+                    return line, stores
+            stores = stores or id(stmt) in self._stores
+        return 0, stores
+
     def _noted(self, body: list[ast.stmt]) -> list[ast.stmt]:
         found: list[ast.stmt] = []
         for stmt in body:

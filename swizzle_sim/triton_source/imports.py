@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import ClassVar
 from weakref import WeakKeyDictionary
 
-from swizzle_sim.triton_source.c_preprocessor import FINDERS, called_in, headers_of
+from swizzle_sim.triton_source.c_preprocessor import FINDERS, Headers, Macro, called_in, macros_for
 from swizzle_sim.triton_source.source_file import SourceFile, read_source
 from xcd_model.errors import LanguageError
 
 _ELSEWHERE = ("triton", "torch", "numpy", "math", "typing", "jax", "tl")  # no files of the user's tree
 _DEEPEST = 5  # files that hand a name on
-_FILES: dict[Path, SourceFile | None] = {}  # read in this process
+_FILES: dict[tuple[Path, frozenset[tuple[str, Macro]]], SourceFile | None] = {}  # read in this process
 
 
 class Imports:
@@ -83,12 +83,7 @@ class Imports:
 
     def _included(self, name: str) -> tuple[SourceFile, str] | None:
         """Function of a header of the user's tree, or of one that it includes."""
-        return included(name, self._headers)
-
-    @cached_property
-    def _headers(self) -> list[Path]:
-        """Headers of the user's tree that a file includes, and those that they include."""
-        return headers_of(self.source.text, Path(self.source.filename).resolve())
+        return included(name, getattr(self.source.tree, "headers", {}))
 
     def _read(self, level: int, steps: list[str]) -> SourceFile | None:
         """Module in the folder of the file, or in one above it; None where there is none that can be read."""
@@ -102,25 +97,25 @@ class Imports:
         return None
 
 
-def parsed(path: Path) -> SourceFile | None:
-    """File of the user's tree, read once; None where it cannot be, or is being read."""
-    if path not in _FILES:
-        _FILES[path] = None
+def parsed(path: Path, given: frozenset[tuple[str, Macro]] = frozenset()) -> SourceFile | None:
+    """File of the user's tree, read once among some macros; None where it cannot be, or is being read."""
+    if (path, given) not in _FILES:
+        _FILES[path, given] = None
         with contextlib.suppress(LanguageError):
-            _FILES[path] = read_source(path)
-    return _FILES[path]
+            _FILES[path, given] = read_source(path, given)
+    return _FILES[path, given]
 
 
-def included(name: str, headers: list[Path]) -> tuple[SourceFile, str] | None:
+def included(name: str, headers: Headers) -> tuple[SourceFile, str] | None:
     """Function of a header, or of one that it includes."""
-    for path in headers:
-        found = parsed(path) if name.rpartition(".")[2] in called_in(path) else None
+    for path, macros in headers.items():
+        found = parsed(path, macros_for(path, macros)) if name.rpartition(".")[2] in called_in(path) else None
         if found is not None and name in found.every_function:
             return found, name
     return None
 
 
-def _header_function(name: str, headers: list[Path]) -> ast.FunctionDef | None:
+def _header_function(name: str, headers: Headers) -> ast.FunctionDef | None:
     home = included(name, headers)
     return home[0].every_function[name] if home is not None else None
 

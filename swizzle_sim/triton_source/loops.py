@@ -58,7 +58,13 @@ def programs_assumed(
     step = loop.step
     while isinstance(step, ast.Name) and step.id in values and step.id not in parameters:
         step = values[step.id]
-    counts = isinstance(step, ast.Call) and ast.unparse(step.func) == "tl.num_programs"
+    begun = [*slice_of(loop.before, loaded(loop.start))[0], loop.start]
+    axes = [one.args for stmt in begun for one in ast.walk(stmt) if isinstance(one, ast.Call)
+            and ast.unparse(one.func) == "tl.program_id"]  # fmt: skip
+    counts = (
+        isinstance(step, ast.Call) and ast.unparse(step.func) == "tl.num_programs"
+        and ast.dump(ast.Tuple(step.args)) in {ast.dump(ast.Tuple(one)) for one in axes}
+    )  # fmt: skip
     named = isinstance(step, ast.Name)
     if not counts and not named:
         refuse(loop.stmt, f"the loop goes on by {ast.unparse(loop.step)}, which is not the number of programs", LOOP)

@@ -356,6 +356,8 @@ class PrologueReader:
             programs = programs_assumed(loop, self.parameters, answers, self.refuse)
             if programs:
                 self.assumed.append(f"{programs} programs are launched")
+            if line := effects.left_after(body)[0]:
+                self.assumed.append(f"line {line} ends no program before its last tile")
             if loop.is_flat:
                 self.assumed.append(f"the loop of line {loop.stmt.lineno} takes each program through all of its tiles")
             elif self._is_readable(loop.stop, body, answers):

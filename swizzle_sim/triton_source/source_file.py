@@ -7,10 +7,11 @@ import io
 import re
 import textwrap
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from swizzle_sim.triton_source.aliases import Aliases, top_level
 from swizzle_sim.triton_source.wrapped import Wrapped, wrapped
@@ -248,23 +249,23 @@ class SourceFile:
         return name in _MEMORY or name.startswith("atomic_")
 
 
-def read_source(path: str | Path) -> SourceFile:
-    """Parse a file."""
+def read_source(path: str | Path, macros: Iterable[tuple[str, Any]] = ()) -> SourceFile:
+    """Parse a file; of C, among the macros of what includes it."""
     try:
         data = read_bytes(path)
     except OSError as error:
         raise LanguageError(f"cannot be read ({error.strerror})", filename=str(path), code="file") from None
-    return parse_source(data, str(path))
+    return parse_source(data, str(path), macros)
 
 
-def parse_source(data: bytes, filename: str) -> SourceFile:
+def parse_source(data: bytes, filename: str, macros: Iterable[tuple[str, Any]] = ()) -> SourceFile:
     """Parse the bytes of a file, in the encoding that it declares."""
     try:
         if Path(filename).suffix in SOURCES[1:]:
             from swizzle_sim.triton_source.c_source import tree_of_c  # noqa: PLC0415 - few need its parser
 
             text = data.decode("utf-8-sig")
-            return SourceFile(filename, text, tree_of_c(text, filename))
+            return SourceFile(filename, text, tree_of_c(text, filename, macros))
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         text = data.decode(encoding)
         tree = ast.parse(text)
