@@ -11,8 +11,10 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +88,11 @@ def predicted(scorer: Scorer, order: str) -> tuple[Score, float]:
     return score, float(traffic.total(READ_MISSES) * scorer.gpu.l2.fetch_bytes)
 
 
+def predicted_launch(name: str, sizes: Sizes, orders: list[str], folder: Path) -> tuple[list[dict[str, Any]], str]:
+    """`predictions` of one launch that was drawn."""
+    return predictions(kernel(name, **sizes), orders, folder)
+
+
 def predictions(what: Kernel, orders: list[str], folder: Path) -> tuple[list[dict[str, Any]], str]:
     """Figures of one launch, whose bundle is written, and the bundle's digest."""
     scorer = Scorer(compiled_for(what, gpu(DEVICE)), gpu(DEVICE))
@@ -105,19 +112,18 @@ def predictions(what: Kernel, orders: list[str], folder: Path) -> tuple[list[dic
     return found, made["bundle"]
 
 
-def write(folder: Path, seed: int, launches: int | None = None) -> str:
+def write(folder: Path, seed: int, launches: int | None = None, processes: int | None = None) -> str:
     """Write the folder, of the first ``launches`` alone if given; the digest of its predictions."""
     folder.mkdir(parents=True)
     found: list[dict[str, Any]] = []
     bundles: dict[str, str] = {}
-    with Progress("predicting", "launches") as progress:
-        for number, (name, sizes, orders) in enumerate(drawn(seed)):
-            if number == launches:
-                break
-            place = folder / f"{number:02d}-{name}"
-            more, bundles[place.name] = predictions(kernel(name, **sizes), orders, place)
+    jobs = {folder / f"{number:02d}-{one[0]}": one for number, one in enumerate(drawn(seed))}
+    with Progress("predicting", "launches") as progress, ProcessPoolExecutor(processes or os.cpu_count()) as pool:
+        waiting = {place: pool.submit(predicted_launch, *jobs[place], place) for place in list(jobs)[:launches]}
+        for place, future in waiting.items():  # in the order of the launches, whatever the number of processes
+            more, bundles[place.name] = future.result()
             found += more
-            progress(number + 1, launches or sum(LAUNCHES.values()), note=name)
+            progress(len(bundles), len(waiting), note=place.name)
     about = {"gpu": DEVICE, "version": version(), "seed": seed, "bundles": bundles, "predictions": found[:MOST]}
     text = (json.dumps(about, indent=1, sort_keys=True, allow_nan=False) + "\n").encode()
     (folder / PREDICTED).write_bytes(text)
@@ -143,10 +149,11 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--name", default="mi300x-1", help="of the set; a registered name is not used twice")
     parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--processes", type=int, help="launches at a time; one a core by default")
     given = parser.parse_args()
     if given.name in names().values() or not re.fullmatch(r"[a-z0-9-]+", given.name):
         parser.error(f"--name {given.name}: registered already, or not of a-z, 0-9 and -")
-    sha = write(given.folder, given.seed)
+    sha = write(given.folder, given.seed, processes=given.processes)
     with TABLE.open("a", encoding="utf-8") as file:
         file.write(f'\n[[set]]\nname = "{given.name}"\nsha256 = "{sha}"\n')
     print(f"registered: {given.name} {sha}; now `python -m swizzle_benchmarks.evidence.docs.regenerate`")
