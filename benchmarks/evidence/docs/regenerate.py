@@ -18,7 +18,7 @@ from swizzle_sim.language.families import families_table
 from swizzle_sim.report import write_report
 from swizzle_sim.search.history import History
 from swizzle_sim.search.loop import Run
-from swizzle_sim.search.ranking import WORK_CLASSES, gain_of, times_note
+from swizzle_sim.search.ranking import WORK_CLASSES, gain_of
 from swizzle_sim.search.strategies.families import optimize
 from swizzle_sim.testing.codes import codes_table
 from swizzle_sim.workload.kernels import kernel
@@ -26,7 +26,7 @@ from xcd_model import gpu
 
 from ..paper import audit, suite_page
 from ..remaps import page as remaps
-from . import drift_picture, explore_picture, language, notebooks, readme_words
+from . import drift_picture, explore_picture, language, notebooks, readme_words, worth
 from .commands import commands_markdown
 from .exchange import exchange
 from .gpus import catalogue_markdown
@@ -48,7 +48,7 @@ def pages() -> dict[str, str]:
         "docs/language.md": language_page(),
         "docs/howto/check-remap.md": fill("docs/howto/check-remap.md", "codes", codes_table()),
         EXCHANGE: fill(EXCHANGE, "exchange", exchange()),
-        "docs/believe.md": filled("docs/believe.md", decides=deciding(), answers=answers(), measured=measured_table()),
+        "docs/believe.md": filled("docs/believe.md", worth=worth.table(), answers=answers(), measured=measured_table()),
         PREDICTED: predicted(),
         "README.md": readme(),
     }
@@ -122,15 +122,6 @@ def measured_table() -> str:
         rates = [100 * (1 - count / readme_words.READS) for count in (misses[order], measured)]
         name = "launch order" if order == "identity" else f"`{order}`"
         lines.append(f"| {name} | {rates[0]:.1f} % | {rates[1]:.1f} % |")
-    return "\n".join(lines)
-
-
-def deciding() -> str:
-    """What the notes below tables say of each class of kernels on the GPUs whose orders were measured."""
-    named = {"mi300x": WORK_CLASSES, "mi355x": ("compute",), "h200": ("",), "h100": ("",)}
-    lines = []
-    for device, classes in named.items():
-        lines += [f"- {device}: {times_note(device, 'timed', one)}" for one in classes]
     return "\n".join(lines)
 
 
