@@ -8,7 +8,6 @@ import swizzle_sim as sim
 from swizzle_benchmarks.evidence.docs.notebook_pages import as_markdown, notebook_pages
 from swizzle_benchmarks.evidence.docs.regenerate import PICTURES
 from swizzle_benchmarks.evidence.docs.site import complete
-from swizzle_sim.search.ranking import times_note
 from tests.docs.typed import ROOT
 
 DOCS = ROOT / "docs"
@@ -43,12 +42,6 @@ def test_the_rates_of_the_tutorial_are_those_of_its_commands():
     assert rates[0] == rates[1]  # "as in launch order"
     bound = f"{100 * scorer.bound.l2_hit_rate:.1f}"
     assert re.findall(r"(\d+\.\d+) %", text) == [bound, *printed] and printed[1] == bound
-
-
-def test_what_times_are_worth_is_what_the_tables_say():
-    text = (DOCS / "believe.md").read_text()
-    for gpu, work_class in (("mi300x", "uneven"), ("mi300x", "compute"), ("mi300x", "memory"), ("h200", "")):
-        assert f": {times_note(gpu, 'timed', work_class)}\n" in text
 
 
 PARTS = ("Status", "Context", "Decision", "Consequence")
