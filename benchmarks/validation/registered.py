@@ -2,7 +2,8 @@
 
 Writes a folder that anybody with the card can run in about ten minutes: a bundle for each launch, ``predicted.json``
 with the figures of their orders, and ``run.py``, which needs Python, PyTorch, Triton and rocprofv3. The SHA-256 of
-``predicted.json`` goes into ``registered.toml`` and the README, by which ``swizzle-sim import FOLDER`` scores a run.
+``predicted.json`` goes into ``registered.toml`` and the README, by which ``swizzle-sim import FOLDER`` scores a run;
+the folder is packed into ``data/registered``.
 It is the last thing to do with a model: whatever changes it afterwards needs another set under another name.
 """
 
@@ -13,6 +14,7 @@ import hashlib
 import json
 import os
 import re
+import tarfile
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -37,6 +39,7 @@ from .draws import KERNELS, Sizes
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = ROOT / "swizzle_sim/hardware/registered.toml"
+SETS = Path(__file__).parent / "data/registered"
 DEVICE, SEED, MOST, SECOND = "mi300x", 300, 200, 17  # predictions in all; launches of which two orders are predicted
 LAUNCHES = {  # 30
     **{"gemm": 8, "attention_gqa": 4, "attention": 3, "transpose": 3, "stencil_2d": 3, "grouped_gemm": 2},
@@ -131,6 +134,17 @@ def write(folder: Path, seed: int, launches: int | None = None, processes: int |
     return hashlib.sha256(text).hexdigest()
 
 
+def pack(folder: Path, name: str) -> None:
+    """Put the folder into the archive of a set; the same folder gives the same archive."""
+    SETS.mkdir(exist_ok=True)
+    with tarfile.open(SETS / f"{name}.tar.xz", "w:xz", preset=9) as archive:
+        for path in sorted(one for one in folder.rglob("*") if one.is_file()):
+            member = tarfile.TarInfo(str(Path(name) / path.relative_to(folder)))
+            member.size = path.stat().st_size
+            with path.open("rb") as file:
+                archive.addfile(member, file)
+
+
 def readme_words() -> str:
     """What the README says of the sets that are registered."""
     if not names():
@@ -138,7 +152,8 @@ def readme_words() -> str:
     listed = "; ".join(f"`{name}`: `{sha}`" for sha, name in names().items())
     return (
         f"{MOST} predictions for an MI300X are registered by the SHA-256 of `{PREDICTED}`: {listed}.\n"
-        "`python run.py` runs their bundles (about ten minutes; Python, PyTorch, Triton, rocprofv3), and "
+        f"`python run.py` in the archive of `{SETS.relative_to(ROOT)}` runs their bundles (about ten minutes; Python, "
+        "PyTorch, Triton, rocprofv3), and "
         "`swizzle-sim import FOLDER` scores them."
     )
 
@@ -154,6 +169,7 @@ def main() -> None:
     if given.name in names().values() or not re.fullmatch(r"[a-z0-9-]+", given.name):
         parser.error(f"--name {given.name}: registered already, or not of a-z, 0-9 and -")
     sha = write(given.folder, given.seed, processes=given.processes)
+    pack(given.folder, given.name)
     with TABLE.open("a", encoding="utf-8") as file:
         file.write(f'\n[[set]]\nname = "{given.name}"\nsha256 = "{sha}"\n')
     print(f"registered: {given.name} {sha}; now `python -m swizzle_benchmarks.evidence.docs.regenerate`")
