@@ -2,7 +2,8 @@
 
 Writes a folder that anybody with the card can run in about ten minutes: a bundle for each launch, ``predicted.json``
 with the figures of their orders, and ``run.py``, which needs Python, PyTorch, Triton and rocprofv3. The SHA-256 of
-``predicted.json`` goes into ``registered.toml`` and the README, by which ``swizzle-sim import FOLDER`` scores a run.
+``predicted.json`` goes into ``registered.toml`` and the README, by which ``swizzle-sim import FOLDER`` scores a run;
+the folder is packed into ``data/registered``.
 It is the last thing to do with a model: whatever changes it afterwards needs another set under another name.
 """
 
@@ -11,8 +12,11 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import re
+import tarfile
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +39,7 @@ from .draws import KERNELS, Sizes
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = ROOT / "swizzle_sim/hardware/registered.toml"
+SETS = Path(__file__).parent / "data/registered"
 DEVICE, SEED, MOST, SECOND = "mi300x", 300, 200, 17  # predictions in all; launches of which two orders are predicted
 LAUNCHES = {  # 30
     **{"gemm": 8, "attention_gqa": 4, "attention": 3, "transpose": 3, "stencil_2d": 3, "grouped_gemm": 2},
@@ -86,6 +91,11 @@ def predicted(scorer: Scorer, order: str) -> tuple[Score, float]:
     return score, float(traffic.total(READ_MISSES) * scorer.gpu.l2.fetch_bytes)
 
 
+def predicted_launch(name: str, sizes: Sizes, orders: list[str], folder: Path) -> tuple[list[dict[str, Any]], str]:
+    """`predictions` of one launch that was drawn."""
+    return predictions(kernel(name, **sizes), orders, folder)
+
+
 def predictions(what: Kernel, orders: list[str], folder: Path) -> tuple[list[dict[str, Any]], str]:
     """Figures of one launch, whose bundle is written, and the bundle's digest."""
     scorer = Scorer(compiled_for(what, gpu(DEVICE)), gpu(DEVICE))
@@ -105,24 +115,34 @@ def predictions(what: Kernel, orders: list[str], folder: Path) -> tuple[list[dic
     return found, made["bundle"]
 
 
-def write(folder: Path, seed: int, launches: int | None = None) -> str:
+def write(folder: Path, seed: int, launches: int | None = None, processes: int | None = None) -> str:
     """Write the folder, of the first ``launches`` alone if given; the digest of its predictions."""
     folder.mkdir(parents=True)
     found: list[dict[str, Any]] = []
     bundles: dict[str, str] = {}
-    with Progress("predicting", "launches") as progress:
-        for number, (name, sizes, orders) in enumerate(drawn(seed)):
-            if number == launches:
-                break
-            place = folder / f"{number:02d}-{name}"
-            more, bundles[place.name] = predictions(kernel(name, **sizes), orders, place)
+    jobs = {folder / f"{number:02d}-{one[0]}": one for number, one in enumerate(drawn(seed))}
+    with Progress("predicting", "launches") as progress, ProcessPoolExecutor(processes or os.cpu_count()) as pool:
+        waiting = {place: pool.submit(predicted_launch, *jobs[place], place) for place in list(jobs)[:launches]}
+        for place, future in waiting.items():  # in the order of the launches, whatever the number of processes
+            more, bundles[place.name] = future.result()
             found += more
-            progress(number + 1, launches or sum(LAUNCHES.values()), note=name)
+            progress(len(bundles), len(waiting), note=place.name)
     about = {"gpu": DEVICE, "version": version(), "seed": seed, "bundles": bundles, "predictions": found[:MOST]}
     text = (json.dumps(about, indent=1, sort_keys=True, allow_nan=False) + "\n").encode()
     (folder / PREDICTED).write_bytes(text)
     (folder / "run.py").write_text(RUN, encoding="utf-8")
     return hashlib.sha256(text).hexdigest()
+
+
+def pack(folder: Path, name: str) -> None:
+    """Put the folder into the archive of a set; the same folder gives the same archive."""
+    SETS.mkdir(exist_ok=True)
+    with tarfile.open(SETS / f"{name}.tar.xz", "w:xz", preset=9) as archive:
+        for path in sorted(one for one in folder.rglob("*") if one.is_file()):
+            member = tarfile.TarInfo(str(Path(name) / path.relative_to(folder)))
+            member.size = path.stat().st_size
+            with path.open("rb") as file:
+                archive.addfile(member, file)
 
 
 def readme_words() -> str:
@@ -132,7 +152,8 @@ def readme_words() -> str:
     listed = "; ".join(f"`{name}`: `{sha}`" for sha, name in names().items())
     return (
         f"{MOST} predictions for an MI300X are registered by the SHA-256 of `{PREDICTED}`: {listed}.\n"
-        "`python run.py` runs their bundles (about ten minutes; Python, PyTorch, Triton, rocprofv3), and "
+        f"`python run.py` in the archive of `{SETS.relative_to(ROOT)}` runs their bundles (about ten minutes; Python, "
+        "PyTorch, Triton, rocprofv3), and "
         "`swizzle-sim import FOLDER` scores them."
     )
 
@@ -143,10 +164,12 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--name", default="mi300x-1", help="of the set; a registered name is not used twice")
     parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--processes", type=int, help="launches at a time; one a core by default")
     given = parser.parse_args()
     if given.name in names().values() or not re.fullmatch(r"[a-z0-9-]+", given.name):
         parser.error(f"--name {given.name}: registered already, or not of a-z, 0-9 and -")
-    sha = write(given.folder, given.seed)
+    sha = write(given.folder, given.seed, processes=given.processes)
+    pack(given.folder, given.name)
     with TABLE.open("a", encoding="utf-8") as file:
         file.write(f'\n[[set]]\nname = "{given.name}"\nsha256 = "{sha}"\n')
     print(f"registered: {given.name} {sha}; now `python -m swizzle_benchmarks.evidence.docs.regenerate`")

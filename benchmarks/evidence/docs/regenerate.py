@@ -18,7 +18,7 @@ from swizzle_sim.language.families import families_table
 from swizzle_sim.report import write_report
 from swizzle_sim.search.history import History
 from swizzle_sim.search.loop import Run
-from swizzle_sim.search.ranking import WORK_CLASSES, default_objectives, evidence_of, gain_of
+from swizzle_sim.search.ranking import WORK_CLASSES, gain_of
 from swizzle_sim.search.strategies.families import optimize
 from swizzle_sim.testing.codes import codes_table
 from swizzle_sim.workload.kernels import kernel
@@ -26,7 +26,7 @@ from xcd_model import gpu
 
 from ..paper import audit, suite_page
 from ..remaps import page as remaps
-from . import drift_picture, explore_picture, language, notebooks, readme_words
+from . import drift_picture, explore_picture, language, notebooks, readme_words, worth
 from .commands import commands_markdown
 from .exchange import exchange
 from .gpus import catalogue_markdown
@@ -49,7 +49,7 @@ def pages() -> dict[str, str]:
         "docs/language.md": language_page(),
         "docs/howto/check-remap.md": fill("docs/howto/check-remap.md", "codes", codes_table()),
         EXCHANGE: fill(EXCHANGE, "exchange", exchange()),
-        "docs/believe.md": filled("docs/believe.md", decides=deciding(), answers=answers(), measured=measured_table()),
+        "docs/believe.md": filled("docs/believe.md", worth=worth.table(), answers=answers(), measured=measured_table()),
         "docs/tutorial.md": fill("docs/tutorial.md", "orders", tutorial_words()),
         PREDICTED: predicted(),
         "README.md": readme(),
@@ -124,18 +124,6 @@ def measured_table() -> str:
         rates = [100 * (1 - count / readme_words.READS) for count in (misses[order], measured)]
         name = "launch order" if order == "identity" else f"`{order}`"
         lines.append(f"| {name} | {rates[0]:.1f} % | {rates[1]:.1f} % |")
-    return "\n".join(lines)
-
-
-def deciding() -> str:
-    """Markdown table: the figure that decides by GPU and class, and the measured pairs that it and time rank right."""
-    lines = ["| GPU | class | decides | pairs it ranks right | by predicted time |", "| --- | --- | --- | --- | --- |"]
-    for device, classes in {**dict.fromkeys(DEVICES, ("",)), "mi300x": WORK_CLASSES, "mi355x": ("compute",)}.items():
-        for one in classes:
-            main = default_objectives(device, "timed", one)[0]
-            by, time = (evidence_of(device, name, one) for name in (main.name, "time"))
-            said = [device, WORK_CLASSES.get(one, "all"), main.spoken, *(f"{e.right} of {e.pairs}" for e in (by, time))]
-            lines.append("| " + " | ".join(said) + " |")
     return "\n".join(lines)
 
 

@@ -15,6 +15,7 @@ from .scores import COSTS, HABITS, Cost, Estimate, Row
 PAGE = Path(__file__).resolve().parents[2] / "evidence" / "pages" / "amd-hardware.md"
 FIDELITY = PAGE.with_name("fidelity.csv")
 WITHIN = 3.0  # points
+SHORT = 100_000  # loads of a launch whose replay takes under a second
 WITHIN_WORDS = """\
 Of rows that order a won and rows of the same file that b won:
 the chance that a figure's gain of a over b is higher in the former. A habit has 0.5.
@@ -52,6 +53,9 @@ def tuned_section(lines: Lines) -> str:
         "fp8, int8": [row for row in every if row.one.gemm.kind == "fp8"],
         "bf16, fp16, mixed": [row for row in every if row.one.gemm.kind != "fp8"],
         "608 tiles and more": [row for row in every if np.prod(row.one.gemm.tiles) >= 608],
+        "K up to 1024": [row for row in every if row.one.gemm.size[2] <= 1024],
+        "K over 4096": [row for row in every if row.one.gemm.size[2] > 4096],
+        f"up to {SHORT:,} loads": [row for row in every if row.one.gemm.loads <= SHORT],
     }
     auc, first = [], []
     for name, rows in sets.items():
