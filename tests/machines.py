@@ -277,14 +277,16 @@ def claimed(draw, n_tiles, xcds):
     return {"programs": programs, "claims": Claims(pools=pools, local=local, steals=steals)}
 
 
-def gemm_trace(m, n, k, block_m, block_n, block_k, *, line_bytes=128) -> Trace:
-    """GEMM of row-major fp16 matrices, one output tile a workgroup, row-major."""
+def gemm_trace(m, n, k, block_m, block_n, block_k, *, line_bytes=128, more_bytes=(0, 0, 0)) -> Trace:
+    """GEMM of row-major fp16 matrices, rows so many bytes longer than need be, one tile a workgroup, row-major."""
     tiles_n = -(-n // block_n)
     pid_m, pid_n = np.divmod(np.arange(-(-m // block_m) * tiles_n), tiles_n)
     build = TraceBuilder(n_workgroups=pid_m.size, line_bytes=line_bytes)
-    a = build.array("A", rows=m, cols=k, item_bytes=2)
-    b = build.array("B", rows=k, cols=n, item_bytes=2)
-    c = build.array("C", rows=m, cols=n, item_bytes=2)
+    shapes = zip("ABC", ((m, k), (k, n), (m, n)), more_bytes, strict=True)
+    a, b, c = (
+        build.array(name, rows=rows, cols=cols, item_bytes=2, pitch_bytes=2 * cols + more)
+        for name, (rows, cols), more in shapes
+    )
     row, col, inner = (pid_m * block_m)[:, None], (pid_n * block_n)[:, None], np.arange(0, k, block_k)[None, :]
     build.step(
         build.read(a, row=row, col=inner, rows=block_m, cols=block_k),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 from swizzle_sim.base.progress import Progress
@@ -47,7 +46,7 @@ def gpus(json: Json = False) -> None:
 
     found = [gpu(name) for name in gpu_names()]
     if json:
-        print_json({"gpus": [g.as_dict() for g in found]})
+        print_json({"gpus": found})
         return
     columns = {
         "arch": lambda g: g.arch,
@@ -182,15 +181,15 @@ def show(
         print_json(
             {
                 **{"kernel": k.name, "gpu": scorer.gpu.name, **about},
-                "work": scorer.work.as_dict(),
+                "work": scorer.work,
                 "sharing": k.sharing,
                 "workgroup": chosen,
                 "shared": [
                     {"tensor": one.tensor, "lines": one.lines, "sharers": int((one.share > 0).sum()) - 1, "words": said}
                     for one, said in zip(shared, words, strict=True)
                 ],
-                "resources": asdict(k.resources),
-                "compiled": asdict(compiled) if compiled else None,
+                "resources": k.resources,
+                "compiled": compiled,
                 "alone": dict(limits.alone),
                 "limited_by": list(limits.short),
                 "sources": list(k.sources),

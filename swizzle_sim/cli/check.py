@@ -231,7 +231,7 @@ def _at_one_grid(given: Given, json: bool) -> list[CheckResult]:
         verdict = verify(candidate, where, num_xcds, sizes=names or None, lattice=others, sample=True)
         verdict = settle_verdict(verdict, candidate, where, num_xcds)
         document: dict[str, Any] = {"swizzle": candidate.name, "source": candidate.source}
-        document |= {"grid": list(where.launch), "num_xcds": num_xcds, "problem": names, "verdict": verdict.as_dict()}
+        document |= {"grid": list(where.launch), "num_xcds": num_xcds, "problem": names, "verdict": verdict}
         documents.append(document)
         if not json:
             print_verdict(candidate, where, num_xcds, verdict)

@@ -264,7 +264,7 @@ def _print_proposed(found: Proposed, end: End, scorer: Scorer, json: bool) -> No
     """Print the result of a proposer that has a table of its own."""
     if json:
         document = {key: value for key, value in scored_on(scorer).items() if key in ABOUT}
-        document |= {"advice": end.advice.as_dict(), "uncertainty": end.stability, "run": str(end.run.folder)}
+        document |= {"advice": end.advice, "uncertainty": end.stability, "run": str(end.run.folder)}
         document["objectives"] = [one.name for one in end.run.ranking.objectives]
         print_json({**document, **found.document, **(end.written.as_dict() if end.written else {})})
         return

@@ -7,6 +7,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
@@ -47,7 +48,12 @@ COUNTED = {replay: f"simulated, {replay} replay; not a measurement" for replay i
 
 def print_json(document: Mapping[str, Any]) -> None:
     """Print one document on stdout, with the version of its keys; NaN never appears."""
-    print(json.dumps({"schema_version": SCHEMA, **document}, indent=2, allow_nan=False))
+    print(json.dumps({"schema_version": SCHEMA, **document}, indent=2, allow_nan=False, default=_plain))
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    """What a document says of a result: its own words, or its fields."""
+    return value.as_dict() if hasattr(value, "as_dict") else asdict(value)
 
 
 class _Clean(Console):

@@ -73,7 +73,7 @@ def rewrite(
     if out is not None:
         write_rewritten(found, out)
     if json:
-        print_json(_document(found, checked, out) | {"price": price and price.as_dict()})
+        print_json(_document(found, checked, out) | {"price": price})
         return
     if diff:
         print(found.diff(out.name if out else ""), end="")
@@ -95,7 +95,7 @@ def _document(found: Rewritten, checked: Checked | None, out: Path | None) -> di
         "num_xcds": found.num_xcds,
         "emission": found.guarded.emission.name,
         "guard": found.guarded.condition or None,
-        "verdict": found.guarded.verdict.as_dict(),
+        "verdict": found.guarded.verdict,
         "diff": found.diff(out.name if out else ""),
         "check": _without_files(asdict(checked)) if checked else None,
     }

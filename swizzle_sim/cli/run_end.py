@@ -61,7 +61,7 @@ def _entry(attempt: Attempt, places: Mapping[int, str]) -> dict[str, Any]:
         "name": attempt.name,
         "source": attempt.source,
         "verdict": attempt.judged.proof,
-        "score": attempt.score.as_dict() if attempt.score else None,
+        "score": attempt.score,
     }
 
 
@@ -72,8 +72,8 @@ def print_run_json(end: End, scorer: Scorer) -> None:
     print_json(
         {
             **scored_on(scorer),
-            "advice": end.advice.as_dict(),
-            "why_better": list(end.why_better),
+            "advice": end.advice,
+            "why_better": end.why_better,
             "objectives": [one.name for one in run.ranking.objectives],
             "run": str(run.folder),
             **_counts(run),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -91,7 +90,7 @@ def _repair(folder: Path, json: bool) -> None:
 
     done = repair(folder)
     if json:
-        print_json({"run": str(folder), "repaired": [asdict(one) for one in done]})
+        print_json({"run": str(folder), "repaired": done})
         return
     for one in done:
         read = ", ".join(f"{count} of table {name}" for name, count in one.rows.items())
@@ -208,7 +207,7 @@ def _compare(runs: Sequence[Path], json: bool) -> None:
     differ = [key for key in SAME if any(about.get(key) != abouts[0].get(key) for about in abouts)]
     rows = _orders(scored)
     if json:
-        listed = [{"swizzle": name, "scores": [one and one.as_dict() for one in scores]} for name, scores in rows]
+        listed = [{"swizzle": name, "scores": scores} for name, scores in rows]
         found = [{**describe_run(folder), "answer": answer} for folder, answer in zip(runs, answers, strict=True)]
         print_json({"runs": found, "differ": differ, "orders": listed})
         return

@@ -134,10 +134,10 @@ def _document(scorer: Scorer, candidate: Swizzle, verdict: Verdict, found: InFul
         **output.scored_on(scorer),
         "swizzle": candidate.name,
         "source": candidate.source,
-        "verdict": verdict.as_dict(),
+        "verdict": verdict,
         "fitted_constants": len(_fitted(scorer)),
-        "work": scorer.work.as_dict(),
-        "uncoalesced": [one.as_dict() for one in uncoalesced(scorer.trace)],
+        "work": scorer.work,
+        "uncoalesced": uncoalesced(scorer.trace),
         **(found.as_dict() if found else dict.fromkeys(InFull.FIGURES)),
     }
 
@@ -196,21 +196,14 @@ class InFull:
 
     def as_dict(self) -> dict[str, Any]:
         """JSON of the figures."""
-        figures = (
-            self.advice and self.advice.as_dict(),
-            self.scorer.baseline.as_dict(),
-            self.found.score.as_dict(),
-            self.over_seeds and self.over_seeds.as_dict(),
-            self.ranges and self.ranges.as_dict(),
-            self.scorer.assigned_bound(self.order),
-            traffic_as_dict(self.found.traffic),
-        )
+        found, counts = self.found, (self.scorer.assigned_bound(self.order), traffic_as_dict(self.found.traffic))
+        figures = (self.advice, self.scorer.baseline, found.score, self.over_seeds, self.ranges, *counts)
         return {
             **dict(zip(self.FIGURES, figures, strict=True)),
-            **({"why_better": list(self.why_better)} if self.why_better else {}),
-            "over_lengths": self.over_lengths and self.over_lengths.as_dict(),
+            **({"why_better": self.why_better} if self.why_better else {}),
+            "over_lengths": self.over_lengths,
             **({"own_remap": self.inside[0].as_dict(self.inside[1])} if self.inside else {}),
-            **({"waited": self.waits.as_dict()} if self.waits else {}),
+            **({"waited": self.waits} if self.waits else {}),
         }
 
     def print(self, candidate: Callable[[], None], *, verbose: bool) -> None:
@@ -412,17 +405,10 @@ def _on_gpu(scorer: Scorer, orders: Sequence[Swizzle], how: ReplayOptions, on_or
 def _table_document(orders: Sequence[Swizzle], found: Sequence[OnGpu]) -> dict[str, Any]:
     def on_each(k: int) -> list[dict[str, Any]]:
         rows = [(on.scorer.gpu.name, on.verdicts[k], on.attempts[k].score) for on in found]
-        return [{"gpu": g, "verdict": v.as_dict(), "score": score and score.as_dict()} for g, v, score in rows]
+        return [{"gpu": g, "verdict": v, "score": score} for g, v, score in rows]
 
     return {
-        "on": [
-            {
-                **output.scored_on(on.scorer),
-                "advice": on.advice and on.advice.as_dict(),
-                "why_better": list(on.why_better),
-            }
-            for on in found
-        ],
+        "on": [{**output.scored_on(on.scorer), "advice": on.advice, "why_better": list(on.why_better)} for on in found],
         "orders": [{"swizzle": one.name, "source": one.source, "on": on_each(k)} for k, one in enumerate(orders)],
     }
 

@@ -11,8 +11,7 @@ Of an access model's gathers a trace does not know how many lanes asked.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -34,10 +33,6 @@ class Uncoalesced:
     lines_a_wave: float  # lines that one instruction of a wave touches, and with its lanes side by side
     fewest_lines_a_wave: float
     share: float  # part of all requests of the launch's waves, 0 to 1
-
-    def as_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
-        return asdict(self)
 
     def __str__(self) -> str:
         return (

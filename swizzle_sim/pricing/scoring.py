@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import os
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -250,10 +250,6 @@ class Spread:
     l2_hit_rate_std: float
     time_us_mean: float  # [us]
     time_us_std: float
-
-    def as_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
-        return asdict(self)
 
 
 def spread(scorer: Scorer, swizzle: Swizzle, seeds: int) -> Spread:

@@ -6,7 +6,7 @@ the replay, what that leaves out.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,10 +32,6 @@ class Waited:
     early: int  # those that the replay began before all that they wait for had ended
     longest_us: float  # [us]: how long before, at most, and in the mean of all that wait
     mean_us: float
-
-    def as_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
-        return asdict(self)
 
     def __str__(self) -> str:
         if not self.early:

@@ -12,8 +12,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from swizzle_sim.base.text import gigabytes, microseconds
 from swizzle_sim.language import Swizzle
@@ -68,10 +67,6 @@ class Advice:
     worse: tuple[str, ...] = ()  # what gets worse by the order
     limit: str = ""  # what limits the time of the order to use; empty where the replay has no time
     next: tuple[str, ...] = ()  # commands to paste
-
-    def as_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
-        return {**asdict(self), "worse": list(self.worse), "next": list(self.next)}
 
 
 def advise_run(scorer: Scorer, ranking: Ranking, attempts: Sequence[Attempt], run: str = "") -> Advice:

@@ -6,8 +6,7 @@ depend on the draw, so one order is judged on all of them.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -31,10 +30,6 @@ class OverDraws:
     time_us: tuple[float, float]  # (float, float) [us]
     speedup: tuple[float, float]  # (float, float): time of the launch order of the same draw over that of the swizzle
     slower: int  # draws on which the swizzle is predicted slower than the launch order
-
-    def as_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
 
 def over_draws(scorer: Scorer, swizzle: Swizzle, draws: int) -> OverDraws:

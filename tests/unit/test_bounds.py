@@ -116,7 +116,7 @@ def test_nothing_shared_makes_the_bound_exact():
 
 
 def test_gemm_on_mi300x_leaves_room_below_one():
-    """2048^3 in 8 x 8 tiles: 8 tiles need 2 + 4 panels of 256 x 2048 fp16 (8192 lines) and 8 tiles of C at least."""
-    trace = gemm_trace(2048, 2048, 2048, 256, 256, 64)
+    """8 x 8 tiles: 8 of them need 2 + 4 panels of 256 x 512 fp16 (2048 lines) and 8 tiles of C at least."""
+    trace = gemm_trace(2048, 2048, 512, 256, 256, 64)
     bound, _ = check(trace, np.arange(64), gpu("mi300x"), 1)
-    assert bound.l2_misses == 8 * (6 * 8192 + 8 * 1024)
+    assert bound.l2_misses == 8 * (6 * 2048 + 8 * 1024)

@@ -134,10 +134,10 @@ def test_the_command(typed, tmp_path):  # noqa: F811
 
 
 def test_the_list_has_figures(capsys, monkeypatch):
-    monkeypatch.setattr("swizzle_sim.workload.kernels.kernel_names", lambda: ["layer_norm", "smith_waterman", "spmv"])
+    monkeypatch.setattr("swizzle_sim.workload.kernels.kernel_names", lambda: ["attention_decode", "layer_norm", "smith_waterman"])
     catalogue.kernels(json=True)
     entries = {one["name"]: one for one in json.loads(capsys.readouterr().out)["kernels"]}
-    assert list(entries) == ["layer_norm", "smith_waterman", "spmv"]
+    assert list(entries) == ["attention_decode", "layer_norm", "smith_waterman"]
     norm = entries["layer_norm"]
     assert norm["distinct_lines"] == 2 * 20480 * 320 + 2 * 320  # x and y, w and b, of 40 KiB a row
     assert norm["ideal_reuse"] == norm["line_touches"] / norm["distinct_lines"]
@@ -147,8 +147,8 @@ def test_the_list_has_figures(capsys, monkeypatch):
     catalogue.kernels(gpu="h200", json=True)
     printed = capsys.readouterr()
     little = {one["name"]: one for one in json.loads(printed.out)["kernels"]}
-    assert little["layer_norm"]["ideal_reuse"] is None and little["spmv"]["ideal_reuse"] > 1
-    assert set(little["layer_norm"]) == set(little["spmv"])
+    assert little["layer_norm"]["ideal_reuse"] is None and little["attention_decode"]["ideal_reuse"] > 1
+    assert set(little["layer_norm"]) == set(little["attention_decode"])
     assert "layer_norm: no workgroup fits" in printed.err
 
 

@@ -136,12 +136,12 @@ def test_a_run_is_never_overwritten_nor_mixed(tmp_path):
 
 
 def test_the_command(typed, tmp_path):  # noqa: F811
-    words = ("kernels", "spmv", "smith_waterman", "--scored", "--effort", "0", "--out", "run")
+    words = ("kernels", "fused_elementwise", "smith_waterman", "--scored", "--effort", "0", "--out", "run")
     answer = typed(*words)
     assert answer.code == 0, answer.err
-    assert "spmv" in answer.out and "smith_waterman" in answer.out and "tried" in answer.out
+    assert "fused_elementwise" in answer.out and "smith_waterman" in answer.out and "tried" in answer.out
     document = typed(*words[:-2], "--resume", "run", "--json").json
-    assert [one["kernel"] for one in document["kernels"]] == ["spmv", "smith_waterman"]
+    assert [one["kernel"] for one in document["kernels"]] == ["fused_elementwise", "smith_waterman"]
     assert document["kind"] == "simulated"
     assert typed(*words).code == 2
 
