@@ -199,7 +199,7 @@ def _case(
     at = ", ".join(f"{name}={value}" for name, value in sizes.items())
     try:
         made = {name: np.asarray(value) for name, value in launch.make_inputs(seed).items()}
-        items = real_items(AddressSpace.place(launch.arrays), made, everything=sample is None, seed=seed)
+        items = real_items(AddressSpace.place(launch.storage), made, everything=sample is None, seed=seed)
     except CaptureError as error:
         raise CaptureError(f"{error}; the check runs at {at}: make_inputs has to hold there", code=error.code) from None
     inputs = new.with_name(f"inputs-{len(list(new.parent.iterdir()))}.npz")

@@ -121,7 +121,7 @@ def loaded(language: Language, launch: Launch) -> LoadedKernel:
     """Kernel of a launch whose counters are memory as any other: the first program takes all tiles."""
     arrays = {name: replace(array, is_counter=False) for name, array in launch.arrays.items()}
     launch = replace(launch, arguments={**launch.arguments, **arrays})
-    return LoadedKernel(language, launch, AddressSpace.place(launch.arrays))
+    return LoadedKernel(language, launch, AddressSpace.place(launch.storage))
 
 
 def _filled(arrays: Sequence[Array], given: Memory, byte: int) -> Memory:
