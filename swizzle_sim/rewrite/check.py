@@ -28,7 +28,7 @@ SAMPLES = 4  # programs compared on the target grid
 SAMPLES_ALONE = 16  # where no size is small enough to run whole
 RACES = (
     "outputs equal bit for bit with tiles in the original's order; the original's own outputs depend on the order of "
-    "its programs (a race, or sums by atomics), so on a GPU they need not be equal"
+    "its programs beyond rounding (a race), so on a GPU they need not be equal"
 )
 Sampled = tuple[Workload, list[int] | None, str]  # sizes, programs or all, kind: of each the first that runs counts
 _WORKER = "swizzle_sim.rewrite.check_worker"
