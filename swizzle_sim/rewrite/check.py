@@ -17,7 +17,7 @@ from swizzle_sim.capture.memory import AddressSpace, real_items
 from swizzle_sim.capture.occupancy import Compiled, compile_launch
 from swizzle_sim.capture.process import run_worker, shared_worker, triton_version
 from swizzle_sim.capture.workload import Workload
-from swizzle_sim.rewrite.rewritten import Rewritten
+from swizzle_sim.rewrite.kernel import Rewritten
 from swizzle_sim.rewrite.small_sizes import small_workloads, with_cheap_programs
 from swizzle_sim.rewrite.source import read_kernel
 from swizzle_sim.workload.launch import Launch
