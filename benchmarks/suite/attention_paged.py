@@ -1,8 +1,7 @@
 """Paged decode attention: keys in pages that a table finds, sequences of drawn lengths, grouped queries, split keys.
 
-Lengths are drawn evenly between half of S and S, and pages lie in a random order, both by SEED.
-Sources: vLLM's paged key cache (pages of 16 keys, all heads of a key together); Flash-Decoding (Dao, Haziza, Massa,
-Sizov 2023) for the splits. The heads are those of Llama 3 8B.
+Lengths are drawn evenly between half of S and S, and pages lie in a random order, both by SEED. All heads of a key lie
+together, as in vLLM. The heads are those of Llama 3 8B.
 """
 
 from dataclasses import replace

@@ -2,7 +2,6 @@
 
 The default is the shape at which AMD's rocke study compares its persistent orders, 32 query and 8 key heads of 4096
 tokens in blocks of 256 queries, a program a CU of an MI300X; `PROGRAMS=256` is one a CU of an MI355X.
-Sources: ROCm/rocm-libraries PR 9480 (persistent grid, shape); FlashAttention-2 (arXiv 2307.08691, algorithm).
 """
 
 from dataclasses import replace

@@ -2,7 +2,6 @@
 
 The host launches blocks for S tokens of every sequence; workgroups beyond a sequence's end read its place and leave.
 Lengths are drawn by SEED, evenly between 1 and S. The heads are those of Llama 3 8B.
-Sources: FlashAttention-2 (arXiv 2307.08691) for the algorithm and its packed form (cu_seqlens, max_seqlen).
 """
 
 import itertools

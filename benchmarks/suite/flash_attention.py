@@ -4,9 +4,6 @@ The default of `attention` is the head count at which arXiv 2511.02132 saw most 
 tokens instead of its 2K to 128K, so that a replay takes about a second: K and V of a head are 2 MiB, of the 16 heads
 that block-first runs at once on an XCD 32 MiB, eight times its L2. `attention_gqa` has the head counts of Llama 3 70B
 (64 and 8, D = 128) at 4096 tokens: H query heads share HKV key and value heads in runs of H / HKV.
-
-Sources: FlashAttention-2 (arXiv 2307.08691) for the algorithm and its grid of query blocks and heads, query blocks
-fastest; arXiv 2511.02132 for the sizes worth looking at on MI300X (D = 128, 8 to 128 heads, 2K to 128K tokens).
 """
 
 import itertools

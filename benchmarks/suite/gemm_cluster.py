@@ -4,8 +4,6 @@ The Triton source is that of the plain `gemm`, launched with ``num_ctas``: ids a
 moves whole clusters. Workgroup j of a cluster has the j-th part of the tile's rows of A and C, and fetches the j-th
 part of each step's B, which all of them get; without MULTICAST each fetches all of B, as in the code that Triton 3.9
 makes for Hopper. The default is 8192^3 in tiles of 256 x 128 by two workgroups.
-Sources: CUTLASS documentation (Hopper GEMM in clusters, TMA multicast); ROCm/rocm-libraries PR 10189 (clusters of
-gfx1250 whose workgroups along M get B by multicast).
 """
 
 from dataclasses import replace

@@ -3,7 +3,6 @@
 The host launches blocks for S rows of every group, since only the device knows the lengths; workgroups beyond a group's
 end read where it begins and ends, and leave. Lengths are drawn by SEED, evenly between LEAST hundredths of S and S. The
 default is a shape of HSTU's models: 120 groups of up to 7680 rows, 512 x 512.
-Sources: ROCm/aiter PR 4042 (jagged product plus bias for MI300X and MI355X: layout, tile, shapes, early exit).
 """
 
 import itertools

@@ -1,13 +1,10 @@
 """Stream-K GEMM: a fixed number of workgroups, whole tiles first, the rest dealt out in equal shares of K steps.
 
-This is the GEMM that SwizzlePerf measured: 304 workgroups, one for each CU of an MI300X.
+This is the GEMM that SwizzlePerf (arXiv 2508.20258) measured: 304 workgroups, one for each CU of an MI300X.
 
 Its launch is like every one but the first: the kernel never takes a lock back, so all are set, nobody waits, and
 ``partial_ptr`` holds sums. Locks are traced: an item read by who begins a tile for each workgroup that continues it, an
 item written by who continues. That partial sums are written through is not modelled: they are stores like others.
-
-Sources: SwizzlePerf (arXiv 2508.20258, appendix A.2), 8192^3 in fp16, tiles 256 x 256 x 64 in groups of 8 tile rows;
-Stream-K (arXiv 2301.03598) for the decomposition.
 """
 
 from typing import NamedTuple

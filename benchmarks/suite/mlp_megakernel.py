@@ -4,8 +4,8 @@ The tile grid has M / BLOCK_M rows and, beside the tiles of H, those of Y: a swi
 XCD compute Y from rows of H that it wrote. A tile of Y waits for its whole row of H; an order that hands it out before
 that is refused. The default is 8192 tokens of an MLP of 2048 and 8192 features.
 
-A launch has its flags set already, so that programs can be run one after the other; a bundle has zeros there.
-Sources: Fleet (arXiv 2604.15379; a queue an XCD), ROCm/tritonBLAS PR 64 (claims), Megatron-LM (an MLP is 4 x as wide).
+A launch has its flags set already, so that programs can be run one after the other; a bundle has zeros there. A MLP is
+four times as wide as its input, as in Megatron-LM.
 """
 
 import itertools

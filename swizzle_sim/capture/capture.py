@@ -82,10 +82,10 @@ def capture_each(
 
 
 def _inputs(launch: Launch, full: bool, seed: int) -> dict[str, np.ndarray]:
-    wanted = {name for name, array in launch.arrays.items() if array.is_index or (full and array.role != "out")}
+    wanted = {name for name, array in launch.storage.items() if array.is_index or (full and array.role != "out")}
     if not wanted:
         return {}
-    check_memory([(name, array.n_items * array.item_bytes) for name, array in launch.arrays.items() if name in wanted])
+    check_memory([(name, array.n_items * array.item_bytes) for name, array in launch.storage.items() if name in wanted])
     made = launch.make_inputs(seed)
     return {name: np.asarray(made[name]) for name in wanted if name in made}
 
@@ -93,5 +93,5 @@ def _inputs(launch: Launch, full: bool, seed: int) -> dict[str, np.ndarray]:
 def _trace(path: Path, launch: Launch, line_bytes: int) -> Trace:
     with np.load(path) as arrays:
         return Trace(
-            line_bytes=line_bytes, tensors=AddressSpace.place(launch.arrays).tensors(line_bytes), **dict(arrays)
+            line_bytes=line_bytes, tensors=AddressSpace.place(launch.storage).tensors(line_bytes), **dict(arrays)
         )

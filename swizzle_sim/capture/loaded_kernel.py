@@ -60,7 +60,7 @@ class LoadedKernel:
             if name in self.launch.pointed_to and name not in self.parameters:
                 continue
             if isinstance(value, Array):
-                base = int(self.space.base[self.space.names.index(name)])
+                base = self.space.address(name, value)
                 kind = tl.pointer_type(getattr(tl, LANGUAGE_NAMES.get(value.dtype, value.dtype)))
                 handle = interpreter.TensorHandle(np.array([base], np.uint64), kind)
                 pointer = tl.tensor(hold(handle), kind)

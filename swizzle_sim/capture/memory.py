@@ -40,6 +40,10 @@ class AddressSpace:
             tuple(arrays), tuple(arrays.values()), np.concatenate([[0], np.cumsum(room)[:-1]]).astype(np.int64), size
         )
 
+    def address(self, name: str, array: Array) -> int:
+        """First byte of an argument, which may be a part of another's tensor."""
+        return int(self.base[self.names.index(array.same_as or name)]) + array.offset * array.item_bytes
+
     def owner(self, address):
         """Tensor whose room holds each address; the nearest before it, so bounds are still to be checked."""
         return np.maximum(np.searchsorted(self.base, address, side="right") - 1, 0)

@@ -174,7 +174,10 @@ def _compiled_as(function: str, arch: str, triton: str, reply: Mapping[str, Any]
 def request_of(launch: Launch, arch: str) -> dict[str, Any]:
     """Request to the compiling process, plain data for JSON."""
     arguments = {
-        name: {"dtype": value.dtype, "size_bytes": value.n_items * value.item_bytes, **_descriptor_of(value)}
+        name: {
+            **{"dtype": value.dtype, "size_bytes": value.n_items * value.item_bytes},
+            **{"first_byte": value.offset * value.item_bytes, **_descriptor_of(value)},
+        }
         if isinstance(value, Array)
         else value
         for name, value in launch.arguments.items()
@@ -213,7 +216,7 @@ def _key(request: dict[str, Any], path: Path, version: str) -> str:
 def _class_of(value: Any) -> Any:
     """What of an argument the compiler sees: sizes of one class give the same code."""
     if isinstance(value, dict):
-        return [value["dtype"], value["size_bytes"] <= 2**31 - 1, value.get("block")]
+        return [value["dtype"], value["size_bytes"] <= 2**31 - 1, value["first_byte"] % 16, value.get("block")]
     if isinstance(value, bool) or not isinstance(value, int):
         return type(value).__name__
     return [value if value == 1 else "int", value % 16 == 0, value.bit_length() // 32]

@@ -52,7 +52,7 @@ class Dtype(str):
 
 def _tensor(about: dict[str, Any]) -> Any:
     """A tensor argument: a pointer, or a host descriptor of one."""
-    pointer = Pointer(about["dtype"], about["size_bytes"])
+    pointer = Pointer(about["dtype"], about["size_bytes"], about["first_byte"])
     if "block" not in about:
         return pointer
     aligned = [stride * 16 for stride in about["strides"][:-1]] + [1]  # values do not reach the code
@@ -60,14 +60,14 @@ def _tensor(about: dict[str, Any]) -> Any:
 
 
 class Pointer:
-    """A tensor as the launcher looks at it: aligned, and so many bytes long."""
+    """A tensor as the launcher looks at it: where it begins in memory that is aligned, and so many bytes long."""
 
-    def __init__(self, dtype: str, size_bytes: int):
-        self.dtype, self.size_bytes = Dtype(_DTYPES.get(dtype, dtype)), size_bytes
+    def __init__(self, dtype: str, size_bytes: int, first_byte: int):
+        self.dtype, self.size_bytes, self.first_byte = Dtype(_DTYPES.get(dtype, dtype)), size_bytes, first_byte
 
     def data_ptr(self) -> int:
         """Allocators of GPU memory align to at least 256 bytes."""
-        return 0
+        return self.first_byte
 
     def ptr_range(self) -> int:
         """Bytes that offsets from this pointer may span."""

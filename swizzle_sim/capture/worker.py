@@ -85,7 +85,7 @@ def _capture(request: dict[str, Any], folder: Path, say: Any) -> dict[str, Any]:
 
 
 def _capture_one(language: Language, launch: Launch, request, folder: Path, i: int, on_progress) -> dict[str, Any]:
-    space = AddressSpace.place(launch.arrays)
+    space = AddressSpace.place(launch.storage)
     kernel = LoadedKernel(language, launch, space)
     path = folder / f"inputs-{i}.npz"
     given = dict(np.load(path)) if path.exists() else {}

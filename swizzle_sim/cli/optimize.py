@@ -224,7 +224,7 @@ def _command() -> str:
 
 def _priced(run: Run, scorer: Scorer) -> Run:
     """Run whose finalists are compiled as they would be rewritten, and scored so."""
-    from swizzle_sim.rewrite.finalists import price_finalists
+    from swizzle_sim.rewrite.price import price_finalists
 
     if scorer.kernel.launch is None:
         return run

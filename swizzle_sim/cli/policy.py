@@ -173,7 +173,7 @@ def _cases(
 
 def _rows(store: PointStore, run: SweepRun, progress: Progress, points: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Rows of points, stored as they come."""
-    from swizzle_sim.rewrite.finalists import scored_as_compiled
+    from swizzle_sim.rewrite.price import scored_as_compiled
     from swizzle_sim.search.policy.sizes import judged
 
     what = f"policy, {points[0]['replay']}"

@@ -162,7 +162,7 @@ def _run(
     points: list[dict[str, Any]], run: SweepRun, compile: bool, shown: tuple[str, str, list[str]]
 ) -> list[dict[str, Any]]:
     """Rows of all points; after a Ctrl-C the table so far, by its title, axis and labels."""
-    from swizzle_sim.rewrite.finalists import evaluate_as_compiled
+    from swizzle_sim.rewrite.price import evaluate_as_compiled
     from swizzle_sim.search.sweep import evaluate
 
     score: Callable[[Mapping[str, Any]], dict[str, Any]] = evaluate_as_compiled if compile else evaluate

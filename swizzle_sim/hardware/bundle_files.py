@@ -72,10 +72,12 @@ def arguments_of(launch: Launch, seed: int) -> tuple[list[list[Any]], dict[str, 
         if not isinstance(value, Array):
             arguments.append([name, {"value": value}])
             continue
-        make = None if value.role == "out" else _make(name, value, made, files)
+        array = launch.storage.get(name, value)
+        make = None if array.role == "out" or array.same_as else _make(name, array, made, files)
         about = {
-            **{"shape": list(value.shape), "strides": list(value.item_strides), "dtype": value.dtype},
-            **{"role": value.role, "n_items": value.n_items, "item_bytes": value.item_bytes, "make": make},
+            **{"shape": list(array.shape), "strides": list(array.item_strides), "dtype": array.dtype},
+            **{"role": array.role, "n_items": array.n_items, "item_bytes": array.item_bytes, "make": make},
+            **({"same_as": array.same_as, "offset": array.offset} if array.same_as else {}),
         }
         arguments.append([name, {"array": about}])
     return arguments, files

@@ -40,18 +40,8 @@ from xcd_model.errors import ReplayError
 
 TIMED = ("sm_90a",)  # architectures whose latencies were measured
 SIMDS = 4
-LATENCY = {
-    "SHFL": 24,
-    "MUFU": 17,
-    "I2F": 17,
-    "F2I": 17,
-    "LDS": 23,
-    "LDSM": 23,
-    "LDL": 35,
-    "LDG": 45,
-    "HMMA": 24,
-    "FENCE": 17,
-}  # of LDG the L1's, where its lines are there
+LATENCY = {"SHFL": 24, "LDS": 23, "LDSM": 23, "LDL": 35, "LDG": 45, "HMMA": 24}  # of LDG the L1's, with its lines there
+LATENCY |= dict.fromkeys(("MUFU", "I2F", "F2I", "FENCE"), 17)
 OTHERS, BARRIER, READ = 24, 20, 12  # other instructions that set a barrier (assumed), BAR.SYNC, operands (assumed)
 L2, FILL_BYTES = 265, 64  # latency of the L2 [cycles], bytes that an SM takes in a cycle
 TURNS = 4  # of the loop for each wave; the first is left out

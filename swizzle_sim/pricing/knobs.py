@@ -91,7 +91,7 @@ _AXES = (
 
 def argument_names(trace: Trace, launch: Launch) -> dict[str, str]:
     """Parameter of the kernel by the name of each tensor of its trace: tensors stand in the order of the arguments."""
-    return dict(zip((tensor.name for tensor in trace.tensors), launch.arrays, strict=False))
+    return dict(zip((tensor.name for tensor in trace.tensors), launch.storage, strict=False))
 
 
 def emit_knobs(

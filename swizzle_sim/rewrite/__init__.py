@@ -1,8 +1,7 @@
 """A swizzle put into a user's kernel: program ids remapped, comments and layout unchanged, the outcome checked."""
 
 from swizzle_sim.rewrite.check import Case, Checked, check_rewritten
-from swizzle_sim.rewrite.kernel import AT, rewrite_kernel, rewrite_workload
-from swizzle_sim.rewrite.rewritten import Rewritten, check_target, write_rewritten
+from swizzle_sim.rewrite.kernel import AT, Rewritten, check_target, rewrite_kernel, rewrite_workload, write_rewritten
 
 __all__ = [
     "AT",

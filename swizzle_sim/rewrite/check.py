@@ -17,7 +17,7 @@ from swizzle_sim.capture.memory import AddressSpace, real_items
 from swizzle_sim.capture.occupancy import Compiled, compile_launch
 from swizzle_sim.capture.process import run_worker, shared_worker, triton_version
 from swizzle_sim.capture.workload import Workload
-from swizzle_sim.rewrite.rewritten import Rewritten
+from swizzle_sim.rewrite.kernel import Rewritten
 from swizzle_sim.rewrite.small_sizes import small_workloads, with_cheap_programs
 from swizzle_sim.rewrite.source import read_kernel
 from swizzle_sim.workload.launch import Launch
@@ -28,7 +28,7 @@ SAMPLES = 4  # programs compared on the target grid
 SAMPLES_ALONE = 16  # where no size is small enough to run whole
 RACES = (
     "outputs equal bit for bit with tiles in the original's order; the original's own outputs depend on the order of "
-    "its programs (a race, or sums by atomics), so on a GPU they need not be equal"
+    "its programs beyond rounding (a race), so on a GPU they need not be equal"
 )
 Sampled = tuple[Workload, list[int] | None, str]  # sizes, programs or all, kind: of each the first that runs counts
 _WORKER = "swizzle_sim.rewrite.check_worker"
@@ -199,7 +199,7 @@ def _case(
     at = ", ".join(f"{name}={value}" for name, value in sizes.items())
     try:
         made = {name: np.asarray(value) for name, value in launch.make_inputs(seed).items()}
-        items = real_items(AddressSpace.place(launch.arrays), made, everything=sample is None, seed=seed)
+        items = real_items(AddressSpace.place(launch.storage), made, everything=sample is None, seed=seed)
     except CaptureError as error:
         raise CaptureError(f"{error}; the check runs at {at}: make_inputs has to hold there", code=error.code) from None
     inputs = new.with_name(f"inputs-{len(list(new.parent.iterdir()))}.npz")

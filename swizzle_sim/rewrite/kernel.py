@@ -1,11 +1,14 @@
-"""Rewrites one Triton kernel so that its workgroups compute their tiles in a swizzle's order."""
+"""Rewrites one Triton kernel so that its workgroups compute their tiles in a swizzle's order, and writes its file."""
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from swizzle_sim.base.atomic_write import write_whole
 from swizzle_sim.capture.workload import Workload
 from swizzle_sim.language.grid import Grid
 from swizzle_sim.language.swizzle import Swizzle
@@ -16,16 +19,72 @@ from swizzle_sim.rewrite.imported_helpers import with_own_helpers
 from swizzle_sim.rewrite.normal import axes_of, reads_of
 from swizzle_sim.rewrite.persistent import TileLoop, tile_loops
 from swizzle_sim.rewrite.place import place_coordinates, place_in_loops, place_in_program
-from swizzle_sim.rewrite.rewritten import Rewritten
-from swizzle_sim.rewrite.source import EditableSource
+from swizzle_sim.rewrite.source import EditableSource, read_kernel
 from swizzle_sim.rewrite.tile_counts import Point, grid_of_tiles, is_count_of_columns, tile_counts
 from swizzle_sim.triton_source.definitions import Definitions
 from swizzle_sim.triton_source.source_file import ProgramId
 from swizzle_sim.workload.launch import Launch
-from xcd_model.errors import RewriteError
+from xcd_model.errors import RewriteError, RunError
 from xcd_model.trace.waits import check_waits
 
 AT = ("auto", "program", "tile")
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """A kernel's file with a swizzle in it."""
+
+    path: Path  # the original file
+    function: str
+    original: bytes  # the file before and after
+    text: bytes
+    guarded: Guarded  # what the helper computes
+    grid: Grid  # of what is remapped: workgroups, or a persistent kernel's tiles
+    num_xcds: int
+    at: str  # ``"program"`` or ``"tile"``: whose ids are remapped
+    constexpr: str  # name of the parameter for the number of XCDs; empty if the swizzle needs none
+    count: str = ""  # in a persistent kernel, the text of its number of tiles
+    note: str = ""  # why the program's id is remapped in a kernel that looks persistent; empty otherwise
+    claimed: bool = False  # in a persistent kernel, whether its programs claim their tiles from an atomic counter
+
+    def grid_at(self, launch: Launch, grid: Grid) -> Grid:
+        """Grid of what is remapped, at another launch of the kernel whose grid is ``grid``."""
+        if self.at == "program":
+            return grid
+        source = read_kernel(self.path, self.original, self.function)
+        kernel = source.functions[source.inner(self.function)]
+        found = grid_of_tiles(Definitions(kernel), self.count, launch, grid)
+        if found is None:
+            raise RewriteError(f"cannot tell how many tiles {self.count} is", path=self.path)
+        return found
+
+    def diff(self, name: str = "") -> str:
+        """Unified diff from the original to the rewritten file."""
+        before, after = (
+            text.decode("utf-8", "replace").splitlines(keepends=True) for text in (self.original, self.text)
+        )
+        new = name or f"{self.path.stem}_swizzled.py"
+        return "".join(difflib.unified_diff(before, after, self.path.name, new))
+
+
+def check_target(rewritten: Rewritten, out: Path) -> None:
+    """Refuse a place that the rewritten kernel cannot be written to."""
+    if out.exists() and out.resolve() == rewritten.path.resolve():
+        raise RewriteError("is the kernel itself: write the rewritten one to another file", path=out)
+    if out.is_dir():
+        raise RewriteError("is a folder: name a file in it", path=out)
+    if not out.absolute().parent.is_dir():
+        raise RewriteError(f"cannot be written: there is no folder {out.parent}", path=out)
+
+
+def write_rewritten(rewritten: Rewritten, out: Path) -> None:
+    """Write the rewritten file, whole or not at all."""
+    check_target(rewritten, out)
+    try:
+        write_whole(out, rewritten.text)
+    except RunError as error:
+        reason = getattr(error.__cause__, "strerror", None)
+        raise RewriteError(f"cannot be written ({reason})", path=out) from None
 
 
 def rewrite_kernel(

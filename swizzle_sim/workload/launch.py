@@ -6,7 +6,7 @@ Capture reads addresses from it, the AMD compile its types and constants, the re
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +53,7 @@ def known_at(sizes: Mapping[str, int]) -> dict[str, int]:
 class Array:
     """A tensor argument: the properties that a launch needs before the tensor exists.
 
-    Each argument is a tensor of its own, one object that is given twice too: tensors that share storage are not known.
+    Each argument is a tensor of its own, one object that is given twice too, but for those that say ``same_as``.
 
     Parameters
     ----------
@@ -74,11 +74,15 @@ class Array:
     points_to : tuple of str
         Where its items are addresses, as ``group_a_ptrs`` of a grouped matmul holds: for each item the argument whose
         tensor begins there. Such an argument need not be a parameter of the kernel.
+    same_as : str
+        Argument whose memory this one is, or a part of, as where a tensor is given twice or updated in place.
+    offset : int
+        Items of that tensor before the first of this one.
 
     Raises
     ------
     SizeError
-        If a side, the type, the role or the strides make no sense.
+        If a side, the type, the role, the strides or the offset make no sense.
     """
 
     shape: tuple[int, ...]
@@ -89,6 +93,8 @@ class Array:
     is_counter: bool = False
     block: tuple[int, ...] | None = None
     points_to: tuple[str, ...] = ()
+    same_as: str = ""
+    offset: int = 0
 
     def __post_init__(self):
         if self.shape is ...:  # of a draft: its declaration says which argument that is
@@ -107,6 +113,8 @@ class Array:
             raise SizeError(f"strides = {self.strides!r}: one for each axis of {self.shape}, none negative")
         if self.block is not None and len(self.block) != len(self.shape):
             raise SizeError(f"block = {self.block!r}: one side for each axis of {self.shape}")
+        if type(self.offset) is not int or self.offset < 0 or (self.offset and not self.same_as):
+            raise SizeError(f"offset = {self.offset!r}: items of the tensor that same_as names, none negative")
         if not all(isinstance(one, str) for one in self.points_to):
             raise SizeError('points_to takes names of arguments, such as ("a", "b"), not arrays')
         if self.points_to and (self.shape != (len(self.points_to),) or self.dtype not in ("int64", "uint64")):
@@ -153,6 +161,7 @@ class Array:
             **({"is_counter": True} if self.is_counter else {}),
             **({"block": list(self.block)} if self.block else {}),
             **({"points_to": list(self.points_to)} if self.points_to else {}),
+            **({"same_as": self.same_as, "offset": self.offset} if self.same_as else {}),
         }
 
     @classmethod
@@ -168,6 +177,8 @@ class Array:
             is_counter=values.get("is_counter", False),
             block=tuple(values["block"]) if "block" in values else None,
             points_to=tuple(values.get("points_to", ())),
+            same_as=values.get("same_as", ""),
+            offset=values.get("offset", 0),
         )
 
 
@@ -201,6 +212,11 @@ class Launch:
         Other file whose text is read in place of that of ``path``.
     make_inputs : callable
         ``make_inputs(seed) -> dict`` of numpy arrays, by the name of each "in" and "inout" array.
+
+    Raises
+    ------
+    SizeError
+        If an array is the same as one that is not there, of another type, or too small for it.
     """
 
     path: Path
@@ -220,6 +236,24 @@ class Launch:
     def arrays(self) -> dict[str, Array]:
         """The tensor arguments."""
         return {name: value for name, value in self.arguments.items() if isinstance(value, Array)}
+
+    def __post_init__(self):
+        for name, array in self.arrays.items():
+            owner = self.arrays.get(array.same_as)
+            if array.same_as and (owner is None or owner.same_as or owner.dtype != array.dtype):
+                raise SizeError(f"{name}: same_as = {array.same_as!r}: a tensor of its own, of type {array.dtype}")
+            if owner is not None and array.offset + array.n_items > owner.n_items:
+                last = array.offset + array.n_items
+                raise SizeError(f"{name}: ends {last - owner.n_items} items past the end of {array.same_as}")
+
+    @property
+    def storage(self) -> dict[str, Array]:
+        """The tensors that have memory of their own, "inout" where arguments that share it differ in role."""
+        found = {name: array for name, array in self.arrays.items() if not array.same_as}
+        for array in self.arrays.values():
+            if array.same_as and found[array.same_as].role != array.role:
+                found[array.same_as] = replace(found[array.same_as], role="inout")
+        return found
 
     @property
     def pointed_to(self) -> set[str]:

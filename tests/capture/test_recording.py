@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from swizzle_sim.capture.recording import RecordedSizes, check_source, read_recording
+from swizzle_sim.capture.recording import RecordedSizes, check_source, read_recording, recorded_declaration
 from swizzle_sim.capture.user_kernel import capture_file, request_of
 from swizzle_sim.workload.kernels import declared_name, file_of, is_user_kernel
 from tests.capture.uncompiled import uncompiled  # noqa: F401
@@ -69,6 +69,15 @@ def test_a_recording_is_captured_with_its_index(recorded, uncompiled):  # noqa: 
     assert manifest["facts"]["problem"] == {"M": 64, "N": 96, "K": 32}
     assert manifest["facts"]["tiles"] == [4, 6]
     assert {at["sizes"]["M"] for at in manifest["grids"]} > {64}, "and it is known at other sizes"
+
+
+def test_a_tensor_given_twice_is_one(recorded, tmp_path):
+    document = json.loads(recorded[0].read_text(encoding="utf-8"))
+    given = document["launches"][0]["arguments"]
+    given["c"] = given["a"]
+    (tmp_path / "twice.json").write_text(json.dumps(document))
+    launch = recorded_declaration(tmp_path / "twice.json", "matmul").at()
+    assert launch.arrays["c"].same_as == "a" and launch.storage["a"].role == "inout" and "b" in launch.storage
 
 
 def test_a_launch_that_could_not_be_stored_says_so(recorded):

@@ -112,8 +112,6 @@ def test_nsight_compute(tmp_path, confirm):
     "gpu,words",
     [
         ({"name": "AMD Instinct MI325X"}, "this GPU is AMD Instinct MI325X; the bundle is for AMD Instinct MI300X"),
-        ({"gcnArchName": "gfx90a"}, "gfx90a"),
-        ({"multi_processor_count": 38}, "38 compute units; the bundle is for AMD Instinct MI300X with 304"),
         (H200, "sm_90"),
         ({"name": ""}, "sees no GPU"),
     ],

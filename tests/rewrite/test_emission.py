@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from swizzle_sim.capture.workload import of_kernel, workload
+from swizzle_sim.capture.workload import of_kernel
 from swizzle_sim.language import Grid, Swizzle, family
 from swizzle_sim.rewrite import rewrite_kernel, rewrite_workload
 from swizzle_sim.rewrite.check import run_side_by_side
@@ -110,14 +110,6 @@ def test_choices_that_are_none_are_refused():
         emissions("nowhere")
     with pytest.raises(RewriteError, match="no emission is called 'best'; there is: this launch, else general"):
         named("best")
-
-
-@needs_triton
-def test_a_workload_keeps_its_emission_when_written(tmp_path):
-    work = workload("gemm", {"M": 1024, "N": 1024, "K": 64})
-    found = rewrite_workload(work, Swizzle.parse(family("row")), num_xcds=8, emission=FOLDED_ELSE_LAUNCH)
-    assert found.guarded.emission == FOLDED_ELSE_LAUNCH
-    assert "pass" in found.text.decode()  # the launch order needs no arithmetic
 
 
 def test_the_command_takes_what_other_sizes_shall_get(tmp_path, monkeypatch, capsys):

@@ -13,10 +13,9 @@ from swizzle_sim.capture.workload import of_kernel
 from swizzle_sim.language import Swizzle, family
 from swizzle_sim.language.grid import Grid
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.rewrite import finalists
 from swizzle_sim.rewrite import price as pricing
-from swizzle_sim.rewrite.finalists import price_finalists
 from swizzle_sim.rewrite.guard import GENERAL
+from swizzle_sim.rewrite.price import price_finalists
 from swizzle_sim.search.candidates import Candidate
 from swizzle_sim.search.history import History
 from swizzle_sim.search.ranking import Ranking
@@ -252,7 +251,7 @@ def price_by(monkeypatch, answer):
         slower = 3.0 if price.loses_occupancy else 1.0
         return replace(known, price=price, time_us=known.time_us * slower, l2_hit_rate=known.l2_hit_rate / slower)
 
-    monkeypatch.setattr(finalists, "score_as_compiled", score)
+    monkeypatch.setattr(pricing, "score_as_compiled", score)
 
 
 def test_what_loses_occupancy_falls_back_and_is_named(run, monkeypatch):
@@ -273,9 +272,7 @@ def test_what_loses_occupancy_falls_back_and_is_named(run, monkeypatch):
 
 def test_without_a_compiler_nothing_changes_and_the_reason_is_given(run, monkeypatch):
     made, scorer = run
-    monkeypatch.setattr(
-        finalists, "score_as_compiled", _raising(CompileError("Triton is not installed; it comes with"))
-    )
+    monkeypatch.setattr(pricing, "score_as_compiled", _raising(CompileError("Triton is not installed; it comes with")))
     with History(made.folder) as history:
         attempts, why_not = price_finalists(history, scorer, rank)
         assert why_not.startswith("Triton is not installed") and attempts == list(made.attempts)
@@ -283,7 +280,7 @@ def test_without_a_compiler_nothing_changes_and_the_reason_is_given(run, monkeyp
 
 def test_a_candidate_that_cannot_be_written_says_why(run, monkeypatch):
     made, scorer = run
-    monkeypatch.setattr(finalists, "score_as_compiled", _raising(RewriteError("no tl.program_id", path="k.py")))
+    monkeypatch.setattr(pricing, "score_as_compiled", _raising(RewriteError("no tl.program_id", path="k.py")))
     with History(made.folder) as history:
         attempts, why_not = price_finalists(history, scorer, rank, most=2)
     assert why_not == "" and sum("no price: k.py: no tl.program_id" in one.critique for one in attempts) == 2
@@ -296,7 +293,7 @@ def test_a_run_that_goes_on_sees_its_attempts_as_judged_and_looks_its_prices_up(
     with History(made.folder) as history:
         first, _ = price_finalists(history, scorer, rank, most=2)
         assert first != list(made.attempts) and [one.judged for one in history] == list(made.attempts)
-        monkeypatch.setattr(finalists, "score_as_compiled", _raising(AssertionError("compiled again")))
+        monkeypatch.setattr(pricing, "score_as_compiled", _raising(AssertionError("compiled again")))
         again, _ = price_finalists(history, scorer, rank, most=2)
         assert again == first == list(history)
         none, _ = price_finalists(history, scorer, lambda attempts: [])

@@ -125,7 +125,7 @@ def test_outputs_are_equal_bit_for_bit(name, spec, at):
     found = rewritten(work, spec)
     assert found.at == at
     (case,) = run_side_by_side(found, [(work, None, "whole")])
-    assert case.moved > 0 and case.whole and not case.unwritten
+    assert case.moved > 0 and case.whole and not case.unwritten and not case.races  # sums by atomics are rounded
 
 
 def test_claimed_tiles_leave_the_same_memory_and_lost_ones_do_not():

@@ -11,7 +11,7 @@ import pytest
 
 from swizzle_sim.language import Swizzle, family
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.rewrite.finalists import evaluate_as_compiled
+from swizzle_sim.rewrite.price import evaluate_as_compiled
 from swizzle_sim.search.jobs import PointStore, run_points
 from swizzle_sim.search.sweep import evaluate, hurts, read_sizes, size_points
 from tests.search.slow_points import marked
@@ -47,7 +47,7 @@ def test_a_point_is_compiled_for_its_gpu_and_falls_back_where_a_swizzle_cannot_b
         raise CompileError("no compiler here")
 
     monkeypatch.setattr("swizzle_sim.capture.occupancy.compiled_for", compiled)
-    monkeypatch.setattr("swizzle_sim.rewrite.finalists.score_as_compiled", refused)
+    monkeypatch.setattr("swizzle_sim.rewrite.price.score_as_compiled", refused)
     (plain,) = size_points(small, mi300x, [grouped()], ["M"], [512], "lockstep")
     (point,) = size_points(small, mi300x, [grouped()], ["M"], [512], "lockstep", compile=True)
     assert point == plain | {"compile": True}

@@ -1,9 +1,13 @@
 """Do the page's tables of the bundles that an H200 ran come from the committed predictions and counts?"""
 
+import json
+
 import pytest
 
 from swizzle_benchmarks.evidence import PAGES
 from swizzle_benchmarks.validation.bundles import GROUPED, LAUNCHED, Order, orders, regrets, table
+from swizzle_sim.hardware.results import measurements_of
+from tests.hardware.conftest import DATA
 
 PAGE = PAGES / "predicted.md"
 
@@ -29,3 +33,12 @@ def test_regret_is_over_the_best_that_was_measured():
     found = [order(LAUNCHED, 120.0), order("row", 110.0, is_choice=True), order(GROUPED, 100.0)]
     values = [one for (one,) in regrets(found).values()]
     assert values == pytest.approx([0.1, 0.2, 0.0])
+
+
+def test_the_page_has_the_figures_of_an_h200():
+    text = PAGE.read_text(encoding="utf-8")
+    for kernel in ("gemm", "attention", "transpose"):
+        for one in measurements_of(json.loads((DATA / "h200" / kernel / "result.json").read_text())):
+            figures = f"{one.read_bytes / 1e9:.3f} | {100 * one.l2_hit_rate:.1f} | {one.time_cold_us:.1f} |"
+            name = "launch order" if one.candidate == "original" else one.name
+            assert f"| {name} | {figures}" in text

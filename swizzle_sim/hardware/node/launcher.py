@@ -129,8 +129,10 @@ class Kernel:
             self._prefer_shared()
         scratch = library.made("malloc", ctypes.c_size_t(about["scratch"])).value if about["scratch"] else 0
         values = [
-            struct.pack("P", buffers.at[value].value) if kind == "buffer" else struct.pack(PACKED[kind], value)
-            for kind, value in about["arguments"]
+            struct.pack("P", buffers.at[value].value + sum(first))
+            if kind == "buffer"
+            else struct.pack(PACKED[kind], value)
+            for kind, value, *first in about["arguments"]
         ]
         # two more addresses, of scratch memory, that Triton appends: a kernel without them does not read so far
         self.values = [

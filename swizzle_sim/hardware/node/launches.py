@@ -27,11 +27,12 @@ class Tensors:
 
     def __init__(self, launch: Mapping[str, Any], folder: Path, seed: int, device: str = "cuda"):
         arrays = {name: one["array"] for name, one in launch["arguments"] if "array" in one}
-        self.about, self.folder, self.seed, self.device = arrays, folder, seed, device
-        self.buffers = {name: self._buffer(one) for name, one in arrays.items()}
-        self.values = {name: self._view(name, one) for name, one in arrays.items()}
+        self.about = {name: one for name, one in arrays.items() if "same_as" not in one}
+        self.folder, self.seed, self.device = folder, seed, device
+        self.buffers = {name: self._buffer(one) for name, one in self.about.items()}
+        self.values = {name: self._view(one.get("same_as", name), one) for name, one in arrays.items()}
         self.start: dict[str, Any] = {}
-        for number, (name, one) in enumerate(arrays.items()):
+        for number, (name, one) in enumerate(self.about.items()):
             if one["role"] != "out":
                 self._fill(name, one, number)
             if one["role"] == "inout":
@@ -44,8 +45,8 @@ class Tensors:
         return torch.empty(whole, dtype=torch.uint8, device=self.device)
 
     def _view(self, name: str, one: Mapping[str, Any]) -> Any:
-        size = one["n_items"] * one["item_bytes"]
-        flat = self.buffers[name][:size].view(getattr(torch, NAMES.get(one["dtype"], one["dtype"])))
+        first, size = one.get("offset", 0) * one["item_bytes"], one["n_items"] * one["item_bytes"]
+        flat = self.buffers[name][first : first + size].view(getattr(torch, NAMES.get(one["dtype"], one["dtype"])))
         return flat.as_strided(tuple(one["shape"]), tuple(one["strides"]))
 
     def _fill(self, name: str, one: Mapping[str, Any], number: int) -> None:
@@ -194,7 +195,9 @@ def stored_kernel(compiled: Any, launch: Mapping[str, Any], folder: Path, name: 
             continue
         given = arguments.get(argument, {})
         if kind.startswith("*") and "array" in given:
-            packed.append(["buffer", argument])
+            array = given["array"]
+            first = array.get("offset", 0) * array.get("item_bytes", 1)
+            packed.append(["buffer", array.get("same_as", argument), *([first] if first else [])])
         elif kind in PACKED and "value" in given:
             packed.append([kind, given["value"]])
         else:
