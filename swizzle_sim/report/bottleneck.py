@@ -21,7 +21,7 @@ from swizzle_sim.language import Swizzle
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.report.reuse import KINDS, Reuse, reuse_of
-from swizzle_sim.search.advice import limit_of
+from swizzle_sim.search.advice import limit_of, spoken
 from swizzle_sim.search.bench import score_on
 from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.judge import Judge, left_of
@@ -200,7 +200,9 @@ def why_better(scorer: Scorer, attempts: Iterable[Attempt], name: str) -> tuple[
 
     Nothing of an order that is no attempt or has no text, nor after a warm launch, of which nothing is estimated.
     """
-    chosen = [one for one in attempts if one.score is not None and (one.number == 0 or one.name == name)][:2]
+    chosen = [
+        one for one in attempts if one.score is not None and (one.number == 0 or spoken(one.name) == spoken(name))
+    ][:2]
     if len(chosen) < 2 or any(_warm(scorer, one.score) for one in chosen if one.score):
         return ()
     reports = []

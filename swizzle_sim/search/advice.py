@@ -93,7 +93,7 @@ def advise_run(scorer: Scorer, ranking: Ranking, attempts: Sequence[Attempt], ru
         one_xcd(scorer.gpu),
     ]
     why, commands = "; ".join(filter(None, parts)), go_on(scorer, best, run, kept=bool(reason))
-    name = _spoken(named.name) if named else ""
+    name = spoken(named.name) if named else ""
     worse = worse_of(baseline, shown)
     found = Advice("leave", _left(reason, limit), why, name, worse=worse, limit=limit, next=commands)
     return found if reason else _gains(scorer, ranking, found, baseline, shown)
@@ -113,7 +113,7 @@ def _gains(scorer: Scorer, ranking: Ranking, found: Advice, baseline: Score, sco
 
 def _leave(scorer: Scorer, ranking: Ranking, baseline: Score, best: Attempt, *, settled: bool) -> str:
     """Why the launch order is kept, in a few words; empty where the best order gains."""
-    score, name = best.score, _spoken(best.name)
+    score, name = best.score, spoken(best.name)
     if best.number == 0 or score is None:
         at_bound = ranking.main == HIT_RATE and baseline.distance_to_bound <= ranking.tolerance
         return "the launch order's L2 hit rate is the bound" if at_bound else "no order tried is better"
@@ -204,7 +204,7 @@ def _drifting(scorer: Scorer, baseline: Score, others: Sequence[Attempt]) -> Att
     return best if abs(gained - rate + baseline.l2_hit_rate) > DISAGREE else None
 
 
-def _spoken(name: str) -> str:
+def spoken(name: str) -> str:
     """Name of an order as one word of a sentence; of a text its first."""
     words = name.split()
     return name if len(words) < 2 else f"{words[0]}…"

@@ -30,21 +30,10 @@ def report(tmp_path_factory):
     for number, (name, spec) in enumerate(given):
         swizzle = Swizzle.parse(f"# {HOSTILE}\n{family(spec)}" if number else family(spec))
         verdict = scorer.verify(swizzle).as_dict() | {"code": SPREAD}
-        history.append(
-            Attempt(
-                number=number,
-                name=name,
-                source=swizzle.source,
-                proposer=SPREAD,
-                verdict=verdict,
-                score=scorer.score(swizzle),
-                critique=HOSTILE,
-            )
-        )
-    why = {"bijective": False, "domain": HOSTILE}
-    history.append(
-        Attempt(number=3, name=SPREAD, source=HOSTILE, proposer=HOSTILE, verdict=why, score=None, critique=SPREAD)
-    )
+        said = {"proposer": SPREAD, "critique": HOSTILE, "score": scorer.score(swizzle)}
+        history.append(Attempt(number=number, name=name, source=swizzle.source, verdict=verdict, **said))
+    refused = {"verdict": {"bijective": False, "domain": HOSTILE}, "score": None, "critique": SPREAD}
+    history.append(Attempt(number=3, name=SPREAD, source=HOSTILE, proposer=HOSTILE, **refused))
     history.set_state("finished")
     with pytest.MonkeyPatch.context() as patch:  # the PNG files beside the page take longer than all the rest
         patch.setattr("swizzle_sim.report.pictures.files", lambda *given: {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import base64
 import hashlib
 import json
@@ -161,6 +162,38 @@ def test_the_policy_names_the_page_s_own_texts(finished):
         (inline,) = re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.S)
         digest = base64.b64encode(hashlib.sha256(inline.encode()).digest()).decode()
         assert f"{kind} 'sha256-{digest}'" in policy
+
+
+NASTY = (
+    "</text></svg><script>alert(1)</script><svg onload=alert(2)>",
+    "</pre></style></title><img src=x onerror=alert(3)><a href='javascript:alert(4)'>",
+    "]]><!-- --!> &lt;script&gt; &#60;script&#62; {{ 7 * 7 }} {% for x in y %} ${alert(5)}",
+    '""" + __import__("os").system("true") + """ */ int main() { // \\',
+    "\u202egnihtemos\u202c \u2066isolated\u2069 \u200bzero \x1b]0;owned\x07 \x85 \u2028 \ufeff",
+    "$\\frac{1}{0}$ $x_{ %s %n \\N{BELL} \r\n# next line",
+)
+HARMFUL = {c for c in map(chr, range(0x3000)) if not c.isprintable()} - {"\n", "\t"}
+
+
+@pytest.mark.usefixtures("sketched")
+def test_a_hostile_best_candidate_adds_no_element_no_code_and_no_direction(start, scorer):
+    pages, kernels = [], []
+    for text in ("plain", " ".join(NASTY)):
+        history = start(str(len(pages)))
+        comment = "".join(f"# {line}\n" for line in re.split(r"[\r\n]+", text))
+        best = attempt(scorer, 1, text, comment + family("contiguous+group_m(size=4)"))
+        said = {"proposer": text, "critique": text, "verdict": {**best.verdict, "code": text, "domain": text}}
+        history.append(attempt(scorer, 0, "identity", family("identity")), replace(best, **said))
+        history.set_state("finished")
+        write_report(history)
+        pages.append(page_of(history))
+        kernels.append((history.folder / "best_triton.py").read_text(encoding="utf-8"))
+        hip = (history.folder / "best.hip").read_text(encoding="utf-8")
+        assert not HARMFUL & set(pages[-1] + kernels[-1] + hip) and "main" not in kernels[-1] + hip
+    seen = [[(tag, sorted(of)) for tag, of in Tags(page).seen if tag != "span"] for page in pages]
+    assert seen[0] == seen[1] and "{{ 7 * 7 }}" in pages[1]
+    assert "<script>alert" not in pages[1] and "&lt;script&gt;alert(1)" in pages[1]
+    assert ast.dump(ast.parse(kernels[0])) == ast.dump(ast.parse(kernels[1]))
 
 
 def test_every_attempt_is_listed_with_its_verdict_and_critique(finished):

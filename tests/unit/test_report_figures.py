@@ -116,28 +116,13 @@ def test_a_figure_within_a_page_has_no_styles_and_the_page_s_colours(scorer):
 def test_what_models_cost_is_told_by_attempt(tmp_path):
     assert not spending_of(tmp_path).asks and not (tmp_path / "transcript.sqlite").exists()
     asks = [(0, "memory-analysis", 0, 0, None, 0.5), (0, PROPOSE, 0, 0, "timeout", 0.0), (0, PROPOSE, 0, 1, None, 0.25)]
+    texts = {"model": "a/b", "seed": 0, "version": "", "request": "", "digest": "", "at": "", "finish": None}
     with Transcript(tmp_path) as transcript:
         for iteration, purpose, candidate, ask, code, dollars in asks:
-            answered = code is None
-            transcript.add(
-                Exchange(
-                    *(iteration, purpose, candidate, ask),
-                    model="a/b",
-                    seed=0,
-                    version="",
-                    request="",
-                    digest="",
-                    reply="" if answered else None,
-                    finish=None,
-                    code=code,
-                    error=code,
-                    input_tokens=1000 if answered else None,
-                    output_tokens=20 if answered else None,
-                    dollars=dollars,
-                    latency_ms=1500.0,
-                    at="",
-                )
-            )
+            reply, tokens = ("", (1000, 20)) if code is None else (None, (None, None))
+            counted = dict(zip(("input_tokens", "output_tokens"), tokens, strict=True))
+            how = {"reply": reply, "code": code, "error": code, "dollars": dollars, "latency_ms": 1500.0}
+            transcript.add(Exchange(iteration, purpose, candidate, ask, **texts, **how, **counted))
         transcript.note(STEP, 0, {"iteration": 0, "outcomes": [{"attempt": 7, "code": "scored"}]})
         transcript.note(END, 0, {"reason": "iterations: 1"})
     found = spending_of(tmp_path)
