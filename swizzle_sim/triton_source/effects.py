@@ -59,16 +59,16 @@ class Effects:
         self._bounds: dict[int, Flow] = {}  # what decides how often a loop runs
         self._masks: dict[int, list[ast.expr]] = {}  # of a statement that stores
         self._adds = False  # whether it adds to memory, as programs that share a tile do
-        every_name = [one.id for stmt in body for one in ast.walk(stmt) if isinstance(one, ast.Name)
-                      and isinstance(one.ctx, ast.Store)]  # fmt: skip
-        self._twice = {name for name in every_name if every_name.count(name) > 1}
+        plain = [name for stmt in body if isinstance(stmt, ast.Assign) for name in stored(stmt)]
+        every = [one.id for stmt in body for one in ast.walk(stmt) if isinstance(one, ast.Name)
+                 and isinstance(one.ctx, ast.Store)]  # fmt: skip
+        self._twice = {name for name in every if every.count(name) > 1 or name not in plain}
         needed = slice_of(body, set(answers))[0]
         self._own_axes = {literal_axis(call) for stmt in needed for call in source.id_calls(stmt)}
         self._follow(body, {})
-        every = [flow for flow in self._flows.values()]
         whole = [key for key, flow in self._flows.items() if set(self.answers) <= flow.keys()]
         self._stores = {*whole} or {*self._flows}
-        self.changed = self._lossy([self._flows[key] for key in whole] or every)
+        self.changed = self._lossy([self._flows[key] for key in whole or self._flows])
         if self._flows and not whole:
             self.changed = self.changed or max(self._lines.values(), default=1)
         self.arrived = arrived = {one for flow in self._flows.values() for one in flow}
@@ -346,7 +346,7 @@ class Effects:
             return lost if (left and right) or is_odd else _multiplied(both, ast.unparse(factor))
         if isinstance(op, ast.FloorDiv | ast.Mod) and not right:
             return {one: self._left(node, parts) for one, parts in left.items()}
-        return both if isinstance(op, ast.BitXor | ast.LShift) and not (left and right) and not right else lost
+        return both if isinstance(op, ast.LShift) and not right else lost
 
     def _of_call(self, call: ast.Call, known: Mapping[str, Flow]) -> Flow:
         """What a call hands on of its arguments."""
