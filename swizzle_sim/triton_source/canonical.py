@@ -15,6 +15,7 @@ from swizzle_sim.triton_source.definitions import rounded_up
 from swizzle_sim.triton_source.imports import Imports
 from swizzle_sim.triton_source.slices import assign, loaded
 from swizzle_sim.triton_source.source_file import SourceFile, is_integer, parameters_of
+from swizzle_sim.triton_source.wrapped import TUNERS
 from xcd_model.errors import LanguageError
 
 CEIL = re.compile(r"^(ceil_?div|div_?up|cdiv|ceil_div_?\w*|div_round_up|divup|integer_divide_ceil)$", re.IGNORECASE)
@@ -241,7 +242,8 @@ def _refuse_odd(function: ast.FunctionDef, source: SourceFile) -> None:
             not source.aliases.dotted(made).startswith("triton.")
             and any(not IMPORTS.match(said) for said in source.bindings.get(root, ()))
         ) or source.doubt(root)
-        if is_own or (not is_jit and last not in _DECORATORS):
+        home = Imports.of(source).resolve(_called(ast.Call(made, [], []))) if last not in TUNERS else None
+        if is_own or home is not None or (not is_jit and last not in _DECORATORS):
             raise source.error(one, f"@{ast.unparse(made)} may make another function of {function.name}: not modelled")
     for parameter in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs):
         said = ast.unparse(parameter.annotation) if parameter.annotation is not None else ""

@@ -155,10 +155,13 @@ class Effects:
         if not any(notes):
             return [stmt]
         both = all(len(part) == 1 and _is_note(part[0]) for part in notes)
-        if not both and self.facts.readable(stmt.test):
+        partial = self._flows.keys() - self._stores  # what stores less than the tile may be all that there is of it
+        has_store = any(_has_store(one) for part in notes for one in part)
+        less = has_store and any(id(one) in partial for one in own_statements(stmt))
+        if not both and not less and self.facts.readable(stmt.test):
             return [ast.copy_location(ast.If(stmt.test, then or [ast.Pass()], other), stmt)]
         found: list[ast.stmt] = [stmt]
-        if any(_has_store(one) for part in notes for one in part):
+        if has_store:
             found.append(_stores_here(stmt))
         if not both:
             self.assumed.append(stmt.lineno)
@@ -181,6 +184,10 @@ class Effects:
         """Take note of what of the tile, and of ids of other axes, arrives at each store."""
         for stmt in body:
             match stmt:
+                case ast.Assign([ast.Tuple(targets)], ast.Tuple(values)) if len(targets) == len(values):
+                    self._note_stores(stmt, known)
+                    for target, flow in zip(targets, [self._flow(one, known) for one in values], strict=True):
+                        self._set(known, stored(target), flow, stmt)
                 case ast.Assign(targets, value):
                     self._note_stores(stmt, known)
                     flow = self._flow(value, known)
@@ -194,22 +201,17 @@ class Effects:
                     self._follow(then, first)
                     self._follow(other, second)
                     for name in {one for part in (*then, *other) for one in stored(part)}:
-                        a, b = first.get(name, {}), second.get(name, {})
-                        known[name] = {
-                            one: _NONE if one != name and by_tile else _in_both(a.get(one, _NONE), b.get(one, _NONE))
-                            for one in a.keys() | b.keys()
-                        }
-                        if name in self.answers and not self._depth:
-                            known[name] = {name: _ALL}
-                case ast.For(target, over, inner):
-                    self._bounds[id(stmt)] = self._flow(over, known)
-                    known |= {name: dict.fromkeys(self._flow(over, known), _NONE) for name in stored(target)}
+                        either = _of_either(first.get(name, {}), second.get(name, {}))
+                        self._set(known, {name}, dict.fromkeys(either, _NONE) if by_tile else either, stmt)
+                case ast.For() | ast.While():
+                    bounds = self._bounds[id(stmt)] = self._flow(
+                        getattr(stmt, "iter", getattr(stmt, "test", stmt)), known
+                    )
+                    known |= {
+                        name: dict.fromkeys(bounds, _NONE) for name in stored(getattr(stmt, "target", ast.Pass()))
+                    }
                     for _ in range(2):  # what one trip computes, the next one reads
-                        self._follow(inner, known)
-                case ast.While(test, inner):
-                    self._bounds[id(stmt)] = self._flow(test, known)
-                    for _ in range(2):
-                        self._follow(inner, known)
+                        self._follow(stmt.body, known)
                 case ast.With(_, inner):
                     self._follow(inner, known)
                 case ast.Expr():
@@ -228,9 +230,7 @@ class Effects:
             if name in _STORES or name.startswith("atomic_"):
                 self._adds = self._adds or name.startswith("atomic_")
                 parts = call.args if self.source.in_c else _address(call, name)
-                flow: Flow = {}
-                for part in parts:
-                    flow = _together(flow, self._flow(part, known))
+                flow = _together(*(self._flow(part, known) for part in parts))
                 if not self.source.in_c:
                     self._masks.setdefault(id(stmt), []).extend(_mask_of(call))
                     if any(word.arg is None for word in call.keywords):
@@ -280,10 +280,7 @@ class Effects:
             self._follow(function.body, self._given(call, function, known))
             self._depth -= 1
             flows, self._flows = [*self._flows.values()], kept
-        found: Flow = {}
-        for flow in flows:
-            found = _together(found, flow)
-        return found
+        return _together(*flows)
 
     def _given(self, call: ast.Call, function: ast.FunctionDef, known: Mapping[str, Flow]) -> dict[str, Flow]:
         """What the parameters of a function hold in a call."""
@@ -318,15 +315,10 @@ class Effects:
             case ast.Subscript(value, index) if not self._flow(index, known):
                 return self._flow(value, known)
             case ast.Tuple(parts) | ast.List(parts):
-                found: Flow = {}
-                for part in parts:
-                    found = _together(found, _multiplied(self._flow(part, known), ""))
-                return found
+                return _together(*(_multiplied(self._flow(part, known), "") for part in parts))
             case ast.IfExp(test, yes, no) if not self._flow(test, known):
-                a, b = self._flow(yes, known), self._flow(no, known)
-                return {one: _in_both(a.get(one, _NONE), b.get(one, _NONE)) for one in a.keys() | b.keys()}
-        below = [self._flow(one, known) for one in ast.iter_child_nodes(node)]
-        return {one: _NONE for flow in below for one in flow}
+                return _of_either(self._flow(yes, known), self._flow(no, known))
+        return dict.fromkeys(_together(*(self._flow(one, known) for one in ast.iter_child_nodes(node))), _NONE)
 
     def _of_binary(self, node: ast.BinOp, left: Flow, op: ast.operator, right: Flow) -> Flow:
         both = _together(left, right)
@@ -351,19 +343,16 @@ class Effects:
     def _of_call(self, call: ast.Call, known: Mapping[str, Flow]) -> Flow:
         """What a call hands on of its arguments."""
         name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-        every: Flow = {}
-        for one in [*call.args, *(word.value for word in call.keywords)]:
-            every = _together(every, self._flow(one, known))
+        every = _together(*(self._flow(one, known) for one in [*call.args, *(word.value for word in call.keywords)]))
         function = self.source.named.get(name.rpartition(".")[2])
         if function is not None and self._depth < _MOST_CALLS:
             return {**dict.fromkeys(every, _NONE), **self._returned(call, function, known)}
         if self.source.in_c and name not in _LOSSY_CALLS:
             return every
         places, words = _KEEP.get(name, ((), ()))
-        kept: Flow = {}
-        for one in [*(call.args[k] for k in places if k < len(call.args)),
-                    *(word.value for word in call.keywords if word.arg in words)]:  # fmt: skip
-            kept = _together(kept, self._flow(one, known))
+        given = [call.args[k] for k in places if k < len(call.args)]
+        given += [word.value for word in call.keywords if word.arg in words]
+        kept = _together(*(self._flow(one, known) for one in given))
         if name in _NUMBERS_OF_NONE and not every:
             return {}
         return {**dict.fromkeys(every, _NONE), **kept}
@@ -397,12 +386,21 @@ class Effects:
         return 0
 
 
-def _together(one: Flow, other: Flow) -> Flow:
-    return {name: one.get(name, frozenset()) | other.get(name, frozenset()) for name in {**one, **other}}
+def _together(*flows: Flow) -> Flow:
+    found: Flow = {}
+    for flow in flows:
+        for name, parts in flow.items():
+            found[name] = found.get(name, _NONE) | parts
+    return found
 
 
-def _in_both(one: frozenset[tuple[str, str]], other: frozenset[tuple[str, str]]) -> frozenset[tuple[str, str]]:
-    return other if _is_whole(one) else one if _is_whole(other) else one & other
+def _of_either(one: Flow, other: Flow) -> Flow:
+    """What arrives of each source on both of two ways."""
+    found = {}
+    for name in one.keys() | other.keys():
+        a, b = one.get(name, _NONE), other.get(name, _NONE)
+        found[name] = b if _is_whole(a) else a if _is_whole(b) else a & b
+    return found
 
 
 def _is_whole(parts: Parts) -> bool:

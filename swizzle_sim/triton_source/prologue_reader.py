@@ -426,9 +426,9 @@ class PrologueReader:
         count = self.flow.count_of(name) if parts is None else None
         parts = rounded_up(count) if count is not None else parts
         meaning = Definitions(self.function, self._fields())
-        texts = [[ast.unparse(meaning.in_parameters(ast.unparse(one)) or one) for one in pair] for pair in (
-            parts or (), (size, by))]  # fmt: skip
-        return texts[0] == texts[1]
+        texts = [tuple(one and ast.unparse(one) for one in (meaning.in_parameters(ast.unparse(part)) for part in pair))
+                 for pair in (parts or (), (size, by))]  # fmt: skip
+        return texts[0] == texts[1] and None not in texts[0]
 
     def _is_readable(self, test: ast.expr, body: list[ast.stmt], answers: Sequence[str]) -> bool:
         """Whether an expression is arithmetic of what the tile is computed from, the grid, and constants."""

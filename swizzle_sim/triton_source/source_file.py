@@ -82,8 +82,9 @@ class SourceFile:
         """What binds each name of a file of Python; a function that is jitted or tuned by assignment once."""
         found = dict(self._every_binding)
         for name, one in self.wrapped.items():
-            makers = {self.aliases.dotted(call.func).rpartition(".")[2] for call in one.around}
-            if name in found and makers <= TUNERS:
+            makers = [self.aliases.dotted(call.func) for call in one.around]
+            plain = all(made.rpartition(".")[2] in TUNERS and made not in found for made in makers)
+            if name in found and plain:
                 found[name] = [said for said in found[name] if not said.startswith(f"{name} = ")] or found[name]
         return found
 

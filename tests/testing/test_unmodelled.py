@@ -204,6 +204,8 @@ WRONG_IN_TRITON = {
     **{f"inside, {name}": remap(first=text, above=HALF) for name, text in INSIDE.items()},
     **{f"decorator, {text}": remap(decorator=f"{text}\n@triton.jit", above="def cache(f):\n    return id")
        for text in ("@shifted", "@cache", "@mine.shifted")},
+    "a pair of pointers": triton(store=f"p, q = c, {AT}\n        tl.store(p, 1)"),
+    "tuned by the file": remap(first="rest = other(rest, 8)", above=f"def autotune(n):\n    return id\n{OTHER}other = autotune(3)(other)"),
     "jit of the file": remap(decorator="@jit", above="def jit(f):\n    return id"),
     "heuristics": remap(first="rest = rest // C", head="(pid, num_pids, C: tl.constexpr = 1)",
                         decorator="@triton.heuristics({'C': lambda a: 2})\n@triton.jit"),
