@@ -85,7 +85,10 @@ class TextCandidate:
         self.reads = self.form.inputs
         self.assumed = prologue.assumed if prologue else ()
         self.names = text.answers
-        self._in_c = not text.filename.endswith((".py", *TEXTS)) and prologue is not None
+        in_c = not text.filename.endswith((".py", *TEXTS))
+        self._unmodelled = (
+            () if prologue is None else (*_OF_C,) if in_c else ("signed-division", *("overflow",) * prologue.is_wide)
+        )
         self.counted: tuple[str, Form] | None = None
         if prologue and prologue.counted:
             self.counted = prologue.launch, self._parse(prologue.counted.with_values(sizes)).form
@@ -125,8 +128,9 @@ class TextCandidate:
         if found is None or not self.text.lines or not found.line:
             return found
         line = self.text.line(found.line)
-        if self._in_c and found.code in _OF_C:
-            raise LanguageError(_OF_C[found.code], filename=self.text.filename, line=line, column=1, code="unsigned")
+        if found.code in self._unmodelled:
+            said = _OF_C[found.code]
+            raise LanguageError(said, filename=self.text.filename, line=line, column=1, code="unsigned")
         return replace(found, line=line, message=found.message.replace(f"line {found.line}:", f"line {line}:", 1))
 
     def _stores_nothing(

@@ -28,7 +28,7 @@ def names_of_tile(before: list[ast.stmt], after: list[ast.stmt], source: SourceF
         if len(found) > 1:
             return _in_launch_order(found, before, source)
     by_flow = flow.tile()
-    needed = as_one_number(slice_of([*before, *after], {*by_flow})[0])
+    needed = as_one_number(slice_of([*before, *after], {*by_flow})[0], by_flow)
     is_of_one = len({literal_axis(call) for stmt in needed for call in source.id_calls(stmt)}) <= 1
     for names in (by_flow if is_of_one else [], CANONICAL[-1], *_OTHERS):
         if names and given.issuperset(names):
@@ -157,13 +157,13 @@ _NUMBERS = {
 }
 
 
-def as_one_number(body: list[ast.stmt]) -> list[ast.stmt]:
+def as_one_number(body: list[ast.stmt], answers: Collection[str]) -> list[ast.stmt]:
     """Statements in which a launch with two axes goes by its workgroups' number, where all of it does."""
     stores = [name for stmt in body for name in stored(stmt)]
     names: dict[str, ast.Call] = {}
     for stmt in body:
         match stmt:
-            case ast.Assign([ast.Name(name)], ast.Call() as value) if stores.count(name) == 1:
+            case ast.Assign([ast.Name(name)], ast.Call() as value) if stores.count(name) == 1 and name not in answers:
                 names |= {name: value} if ast.unparse(value) in (_X, _Y, _WIDE, _HIGH) else {}
     kept = [_Calls(names).visit(copy.deepcopy(stmt)) for stmt in body if not stored(stmt) & names.keys()]
     found = [_OneNumber().visit(stmt) for stmt in kept]

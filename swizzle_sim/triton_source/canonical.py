@@ -5,13 +5,17 @@ from __future__ import annotations
 import ast
 import copy
 import re
+from typing import Any
 
 from swizzle_sim.language.rules import RESERVED
 from swizzle_sim.triton_source.aliases import Aliases, top_level
+from swizzle_sim.triton_source.bindings import IMPORTS, bound, changed_inside, local_names
 from swizzle_sim.triton_source.builders import as_expression
 from swizzle_sim.triton_source.definitions import rounded_up
 from swizzle_sim.triton_source.imports import Imports
-from swizzle_sim.triton_source.source_file import SourceFile, is_integer
+from swizzle_sim.triton_source.slices import assign, loaded
+from swizzle_sim.triton_source.source_file import SourceFile, is_integer, parameters_of
+from swizzle_sim.triton_source.wrapped import TUNERS
 from xcd_model.errors import LanguageError
 
 CEIL = re.compile(r"^(ceil_?div|div_?up|cdiv|ceil_div_?\w*|div_round_up|divup|integer_divide_ceil)$", re.IGNORECASE)
@@ -24,6 +28,8 @@ _DECORATORS = {
     "jit", "autotune", "heuristics", "staticmethod", "classmethod", "cache", "lru_cache", "constexpr_function",
     "libentry", "libtuner", "triton_autotune", "kernel", "prim_func", "macro", "traceable", "inline_always",
 }  # fmt: skip
+_ODD = tuple(vars(ast)[name] for name in ("Match", "Try", "TryStar", "AsyncFor", "AsyncWith", "Delete")
+             if name in vars(ast))  # statements that are not modelled  # fmt: skip
 _OF_ANOTHER = ("type", "dtype")  # ``x.type``: an integer's, as everything that a tile is computed from is an integer
 UNREAD = "unread"  # the call that stands for what C has and Python has not, see `c_expressions`
 OWN = "own_"  # before the name of a field that a name of its function hides
@@ -61,7 +67,10 @@ def _add(
         source.aliases, own=key.rpartition(".")[0], taken=_own_values(function), function=function, source=source
     )
     copied = found[key] = copy.copy(function)
-    copied.body = [spelling.visit(copy.deepcopy(stmt)) for stmt in function.body]
+    body = [copy.deepcopy(stmt) for stmt in function.body]
+    if not source.in_c:
+        body = Doubts(function, source).visit(ast.Module(body, [])).body
+    copied.body = [spelling.visit(stmt) for stmt in body]
     if foreign:
         _fill_constants(copied, source)
     for call in [node for stmt in copied.body for node in ast.walk(stmt) if isinstance(node, ast.Call)]:
@@ -73,6 +82,105 @@ def _add(
                 call.func = ast.copy_location(ast.Name(f"refused_{len(found)}", ast.Load()), call)
                 refused = found[call.func.id] = ast.FunctionDef(name, function.args, [ast.Pass()], [])
                 refused.refusal = error  # type: ignore[attr-defined]
+
+
+class Doubts(ast.NodeTransformer):
+    """Puts `UNREAD` for names of a function of Python that may mean something else than they seem to."""
+
+    def __init__(self, function: ast.FunctionDef, source: SourceFile):
+        self.source, self.local, self.changed = source, local_names(function), changed_inside(function)
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        """A name that is changed from inside another function, or bound more than once."""
+        self._refuse_own_id(node, node.id)
+        why = f"{node.id}, which a function inside changes," if node.id in self.changed else self._doubt(node.id)
+        return _unread(why, node) if why and isinstance(node.ctx, ast.Load) else node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        """A name of a module in which something is changed, or that is no module of Triton's."""
+        whole = ast.unparse(node)
+        root = whole.partition(".")[0]
+        self._refuse_own_id(node, whole)
+        if root in ("tl", "triton"):
+            given = self.source.aliases.names.get(root, "").partition(".")[0] != "triton" and [
+                one for one in self.source.bindings.get(root, ()) if not IMPORTS.match(one)
+            ]
+            why = f"{root}, which is no module here," if root in self.local or given else ""
+            why = why or self.source.doubt(whole) or self._of_another(root)
+            if why:
+                raise self.source.error(node, f"{why} is not modelled")
+        elif root not in self.local and (why := self.source.doubt(whole)):
+            return _unread(why, node)
+        return self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """A call of what a function itself defines, or takes."""
+        if isinstance(node.func, ast.Name) and node.func.id in self.local:
+            node.func = _unread(f"{node.func.id}, which the function itself binds,", node.func)
+        return self.generic_visit(node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        """Functions inside are read where they are called: nowhere."""
+        return node
+
+    def visit_Import(self, node: ast.Import | ast.ImportFrom) -> Any:
+        """An import that gives a name of the function another meaning."""
+        names = {one.asname or one.name.partition(".")[0] for one in node.names} & self.local
+        return [assign(name, _unread(f"{name}, which is imported here,", node), node) for name in sorted(names)] or node
+
+    visit_ImportFrom = visit_Import
+    visit_ClassDef = visit_Lambda = visit_FunctionDef  # type: ignore[assignment]
+
+    def _refuse_own_id(self, node: ast.expr, whole: str) -> None:
+        """Refuse what goes by a name of Triton's and is a function of the user's tree."""
+        if self.source.aliases.language_name(node) and not whole.startswith(("tl.", "triton.")):
+            home = Imports.of(self.source).resolve(whole)
+            if home is not None:
+                raise self.source.error(node, f"{whole} of {home[0].stem} is not modelled")
+
+    def _doubt(self, name: str) -> str:
+        if name in self.local:
+            return ""
+        said = self.source.bindings.get(name, ())
+        if _comes_twice(self.source, name):
+            return f"{name}, which another file binds, too,"
+        value = self.source.constants.get(name)
+        known = (
+            (value is not None and not any(map(self.source.doubt, loaded(value))))
+            or name in self.source.named
+            or any(map(IMPORTS.match, said))
+        )
+        return self.source.doubt(name) or ("" if known or not said else f"{name}, which {said[0]} binds,")
+
+    def _of_another(self, name: str) -> str:
+        """Why ``tl``, which a file imports from another of its own tree, is not Triton's."""
+        home = Imports.of(self.source).file_of(name)
+        if home is None:
+            return ""
+        said = home.bindings.get(name, [f"from {home.stem} import {name}"])
+        plain = len(said) == 1 and IMPORTS.match(said[0])
+        return "" if plain else f"{name} of {home.stem}, which is no module there,"
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        """A statement that is not modelled gives the names that it binds no value; none may return, or call, in it."""
+        odd = isinstance(node, _ODD)
+        if not odd and not (isinstance(node, ast.For | ast.While) and node.orelse):
+            return super().generic_visit(node)
+        what = f"{type(node).__name__.lower()}{' with else' if getattr(node, 'orelse', None) else ''}"
+        for one in ast.walk(node):
+            if isinstance(one, ast.Return | ast.Continue | ast.Break | ast.Raise | ast.Expr):
+                raise self.source.error(node, f"{what!r} is not modelled")
+        place = ast.parse("if 0:\n    pass").body[0]
+        names = sorted({name for name, _ in bound([node])})  # type: ignore[list-item]
+        assert isinstance(place, ast.If)
+        place.body = [assign(name, _unread(what, node), node) for name in names] or place.body
+        place.test = _unread(what, node)
+        return ast.fix_missing_locations(ast.copy_location(place, node))
+
+
+def _unread(why: str, node: ast.AST) -> ast.expr:
+    found = ast.Call(ast.Name(UNREAD, ast.Load()), [ast.Constant(why)], [])
+    return ast.fix_missing_locations(ast.copy_location(found, node))
 
 
 def _add_called(
@@ -90,7 +198,8 @@ def _add_called(
         module = source.aliases.names.get(name, "").partition(".")[0]
         if name == "swizzle2d":
             raise source.error(call, "swizzle2d is not tl.swizzle2d here, and not found: not modelled")
-        if name in RESERVED and name in _bound(source, function) and module not in _BUILDERS:
+        meant = source.aliases.names.get(name, name).rpartition(".")[2]
+        if name in RESERVED and name in _bound(source, function) and (module not in _BUILDERS or meant != name):
             raise source.error(call, f"{name} is no builtin here: the file gives the name another meaning")
         if source.in_c and CEIL.match(name):  # of a header that is not here: by its name
             call.func = ast.copy_location(ast.Name("cdiv", ast.Load()), call)
@@ -128,7 +237,13 @@ def _refuse_odd(function: ast.FunctionDef, source: SourceFile) -> None:
         made = one.func if isinstance(one, ast.Call) else one
         last = source.aliases.dotted(made).rpartition(".")[2]
         is_jit = source.aliases.jit_decorator(ast.FunctionDef(function.name, function.args, [], [one])) is not None
-        if not is_jit and last not in _DECORATORS:
+        root = next((node.id for node in ast.walk(made) if isinstance(node, ast.Name)), "")
+        is_own = (
+            not source.aliases.dotted(made).startswith("triton.")
+            and any(not IMPORTS.match(said) for said in source.bindings.get(root, ()))
+        ) or source.doubt(root)
+        home = Imports.of(source).resolve(_called(ast.Call(made, [], []))) if last not in TUNERS else None
+        if is_own or home is not None or (not is_jit and last not in _DECORATORS):
             raise source.error(one, f"@{ast.unparse(made)} may make another function of {function.name}: not modelled")
     for parameter in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs):
         said = ast.unparse(parameter.annotation) if parameter.annotation is not None else ""
@@ -139,26 +254,23 @@ def _refuse_odd(function: ast.FunctionDef, source: SourceFile) -> None:
 def _refuse_several(call: ast.Call, other: SourceFile, name: str, source: SourceFile) -> None:
     """Refuse a call of a name that its file gives to several functions."""
     function = other.function(name)
-    if getattr(function, "is_one_of_several", False) or other.is_one_of_several(name):
+    if getattr(function, "is_one_of_several", False) or other.doubt(name) or _comes_twice(other, name):
         raise source.error(call, f"{name}, of which there are several, is called: not modelled")
     if (construct := getattr(function, "unmodelled", None)) is not None:
         raise source.error(call, f"{name} is called, whose line {construct[1]}, {construct[0]!r}, is not modelled")
 
 
+def _comes_twice(source: SourceFile, name: str) -> bool:
+    """Whether a name that a file binds comes from another of which it takes every name, too."""
+    return name in source.bindings and any(name in one.bindings for one in Imports.of(source).star_files)
+
+
 def _bound(source: SourceFile, function: ast.FunctionDef) -> set[str]:
-    """Names that a file or a function binds: by an assignment, an import, a class or a parameter."""
-    found = {one.arg for one in (*function.args.args, *function.args.posonlyargs, *function.args.kwonlyargs)}
-    for node in [*top_level(source.tree.body), *ast.walk(function)]:
-        match node:
-            case ast.Import() | ast.ImportFrom():
-                found |= {(one.asname or one.name).partition(".")[0] for one in node.names}
-            case ast.ClassDef(name) | ast.FunctionDef(name):
-                found.add(name)
-            case ast.Name(name, ast.Store()):
-                found.add(name)
-            case ast.Assign(targets):
-                found |= {one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)}
-    return found
+    """Names that a file or a function of it binds."""
+    if not source.in_c:
+        return {*source.bindings, *local_names(function)}
+    names = {one.arg for one in parameters_of(function)} | {name for name, _ in bound([*top_level(source.tree.body)])}
+    return names | {name for name, _ in bound(function.body)}
 
 
 def _own_values(function: ast.FunctionDef) -> frozenset[str]:
@@ -239,6 +351,28 @@ class Canonical(ast.NodeTransformer):
             return ast.copy_location(ast.Name(name, node.ctx), node)
         return known or self.generic_visit(node)
 
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        """Refuse arithmetic of two truths, which are of one bit in Triton."""
+        bits = isinstance(node.op, ast.Add | ast.Sub | ast.LShift | ast.FloorDiv | ast.Mod)
+        if (
+            bits
+            and self.source is not None
+            and not self.source.in_c
+            and all(map(self._is_truth, (node.left, node.right)))
+        ):
+            raise self.source.error(node, f"{ast.unparse(node)} is of one bit, as both sides are truths: not modelled")
+        return self.generic_visit(node)
+
+    def _is_truth(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Name) and self.function is not None:
+            values = [one.value for one in ast.walk(self.function) if isinstance(one, ast.Assign)
+                      and any(isinstance(part, ast.Name) and part.id == node.id for part in one.targets)]  # fmt: skip
+            return bool(values) and all(isinstance(one, ast.Compare | ast.BoolOp) for one in values)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd | ast.BitOr | ast.BitXor):
+            return self._is_truth(node.left) and self._is_truth(node.right)
+        is_not = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+        return isinstance(node, ast.Compare | ast.BoolOp) or is_not
+
     def _is_record(self, node: ast.expr) -> bool:
         """Whether a value is a record of arguments, such as ``self`` or ``self.config``: no module of the file."""
         while isinstance(node, ast.Attribute):
@@ -281,4 +415,4 @@ class Canonical(ast.NodeTransformer):
             made = {self.aliases.language_name(one.func) or ast.unparse(one.func) for one in calls}
             if _NARROW.search(ast.unparse(node)) or made - {"program_id", "num_programs", "cdiv", "cast", "min", "max"}:
                 return False
-        return self.function is not None
+        return self.function is not None and name in local_names(self.function)

@@ -8,46 +8,73 @@ memory, threads, a flag) is assumed to leave no workgroup out, and said.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple
 
+from swizzle_sim.triton_source.imports import Imports
 from swizzle_sim.triton_source.slices import assign, loaded, own_statements, slice_of, stored
-from swizzle_sim.triton_source.source_file import SourceFile, literal_axis
+from swizzle_sim.triton_source.source_file import SourceFile, defaults_of, literal_axis, parameters_of
 
 NO_TILE = "no_tile"  # 1 in a workgroup that stores nothing
+OWN_ID = "own id "  # before an axis: an id that the tile is computed from, where it arrives at a store by itself
 _GONE = "has_returned"
-_LOSSY = (ast.FloorDiv, ast.Mod, ast.RShift, ast.BitAnd, ast.BitOr)
-# What arrives of a source: all of it, or parts, each with its divisor where that is a number. A quotient and a
-# remainder of one divisor are all of it.
+# What arrives of a source: all of it, or parts, each with its divisor and a star where it has been multiplied. A
+# quotient and a remainder of one divisor, one of them multiplied, are all of it.
 _ALL = frozenset({("all", "")})
-_LOSSY_CALLS = ("min", "max", "minimum", "maximum", "where", "abs", "clamp", "cdiv")
+_NONE: frozenset[tuple[str, str]] = frozenset()
+# Calls that hand on all of their arguments at these places, or under these names.
+_KEEP: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {
+    **dict.fromkeys(("multiple_of", "max_contiguous", "max_constancy", "expand_dims", "broadcast_to", "reshape", "view",
+                     "make_tensor_descriptor", "assume"), ((0,), ("base", "input"))),
+    "make_block_ptr": ((0, 3), ("base", "offsets")),
+    "advance": ((0, 1), ("base", "offsets")),
+    "range": ((0, 1, 2), ()),
+}  # fmt: skip
+_NUMBERS_OF_NONE = ("arange", "zeros", "full", "num_programs")
 _STORES = ("store", "call", "scatter", "async_copy_local_to_global", "store_tensor_descriptor")
+_LOSSY_CALLS = ("min", "max", "minimum", "maximum", "where", "abs", "clamp", "cdiv")  # of C
+_MOST_CALLS = 4  # followed, one inside the other
 Flow = dict[str, frozenset[tuple[str, str]]]  # by source
+Parts = frozenset[tuple[str, str]]
+
+
+class Facts(NamedTuple):
+    """What the reader of a kernel knows of it."""
+
+    readable: Callable[[ast.expr], bool]  # whether a condition is arithmetic of what the tile is computed from
+    is_inside: Callable[[str, ast.expr, ast.expr], bool]  # whether a coordinate times a block is below a size
+    values: Mapping[str, ast.expr]  # of names that are assigned once
 
 
 class Effects:
     """Stores of one kernel."""
 
-    def __init__(
-        self, body: list[ast.stmt], answers: Sequence[str], source: SourceFile, readable: Callable[[ast.expr], bool]
-    ):
-        self.source, self.answers, self.readable = source, tuple(answers), readable
+    def __init__(self, body: list[ast.stmt], answers: Sequence[str], source: SourceFile, facts: Facts):
+        self.source, self.answers, self.facts = source, tuple(answers), facts
+        self._depth = 0  # of helpers that are followed
         self.assumed: list[int] = []  # lines of conditions that are supposed to leave no workgroup out
         self.changed = 0  # line after which less than the tile arrives at the address
         self._flows: dict[int, Flow] = {}  # by the id of a statement that stores
         self._lines: dict[str, int] = {}
         self._bounds: dict[int, Flow] = {}  # what decides how often a loop runs
-        every_name = [one.id for stmt in body for one in ast.walk(stmt) if isinstance(one, ast.Name)
-                      and isinstance(one.ctx, ast.Store)]  # fmt: skip
-        self._twice = {name for name in every_name if every_name.count(name) > 1}
+        self._masks: dict[int, list[ast.expr]] = {}  # of a statement that stores
+        self._adds = False  # whether it adds to memory, as programs that share a tile do
+        plain = [name for stmt in body if isinstance(stmt, ast.Assign) for name in stored(stmt)]
+        every = [one.id for stmt in body for one in ast.walk(stmt) if isinstance(one, ast.Name)
+                 and isinstance(one.ctx, ast.Store)]  # fmt: skip
+        self._twice = {name for name in every if every.count(name) > 1 or name not in plain}
         needed = slice_of(body, set(answers))[0]
         self._own_axes = {literal_axis(call) for stmt in needed for call in source.id_calls(stmt)}
         self._follow(body, {})
-        every = [flow for flow in self._flows.values()]
         whole = [key for key, flow in self._flows.items() if set(self.answers) <= flow.keys()]
         self._stores = {*whole} or {*self._flows}
-        self.changed = self._lossy([self._flows[key] for key in whole] or every)
+        self.changed = self._lossy([self._flows[key] for key in whole or self._flows])
         if self._flows and not whole:
             self.changed = self.changed or max(self._lines.values(), default=1)
+        self.arrived = arrived = {one for flow in self._flows.values() for one in flow}
+        missing = [line for one, line in self._lines.items() if one.startswith("program_id") and one not in arrived]
+        if self._flows and missing and not self._adds:
+            self.changed = self.changed or missing[0]
 
     def noted(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """Statements with the notes of `NO_TILE` between them; none where every workgroup plainly stores."""
@@ -88,18 +115,54 @@ class Effects:
                 found += self._if(stmt)
             elif isinstance(stmt, ast.With):
                 found += self._noted(stmt.body)
+            elif isinstance(stmt, ast.Raise):
+                self.assumed.append(stmt.lineno)
             elif isinstance(stmt, ast.For | ast.While):
                 found.append(stmt)
                 found += self._loop(stmt)
             else:
                 found.append(stmt)
                 if id(stmt) in self._stores:
-                    tests = [one for one in _masks(stmt, body) if self.readable(one)]
-                    whole = _stores_here(stmt)
-                    for test in tests:  # a mask of the tile alone keeps all of it or nothing
-                        whole = ast.copy_location(ast.If(test, [whole], []), stmt)
-                    found.append(whole)
+                    found.append(self._stored(stmt, body))
         return found
+
+    def _stored(self, stmt: ast.stmt, body: list[ast.stmt]) -> ast.stmt:
+        """Note of a store, under those parts of its mask that can be read and do not plainly hold."""
+        whole = _stores_here(stmt)
+        for test in _masks(self._masks.get(id(stmt), []), body):
+            if self._holds(test):
+                continue
+            if self.facts.readable(test):
+                whole = ast.copy_location(ast.If(test, [whole], []), stmt)
+            else:
+                self.assumed.append(stmt.lineno)
+        return whole
+
+    def _holds(self, test: ast.expr) -> bool:
+        """Whether a mask holds for the first item of every tile, as ``pid_m * BLOCK + arange < M`` does."""
+        test = self._meaning(test)
+        if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Lt)):
+            return False
+        first = _first_item(self._meaning(test.left))
+        match first:
+            case None:  # of the block alone, the same in all workgroups
+                return True
+            case ast.BinOp(one, ast.Mult(), other):
+                pairs = ((self._meaning(one), other), (self._meaning(other), one))
+                return any(
+                    isinstance(name, ast.Name) and name.id in self.answers
+                    and self.facts.is_inside(name.id, by, test.comparators[0]) for name, by in pairs
+                )  # fmt: skip
+        return False
+
+    def _meaning(self, node: ast.expr) -> ast.expr:
+        """What a name that is assigned once stands for, without ``[:, None]`` around it."""
+        for _ in range(_MOST_CALLS):
+            if isinstance(node, ast.Subscript) and not loaded(node.slice):
+                node = node.value
+            elif isinstance(node, ast.Name) and node.id in self.facts.values and node.id not in self.answers:
+                node = self.facts.values[node.id]
+        return node
 
     def _if(self, stmt: ast.If) -> list[ast.stmt]:
         then, other = self._noted(stmt.body), self._noted(stmt.orelse)
@@ -107,10 +170,13 @@ class Effects:
         if not any(notes):
             return [stmt]
         both = all(len(part) == 1 and _is_note(part[0]) for part in notes)
-        if not both and self.readable(stmt.test):
+        partial = self._flows.keys() - self._stores  # what stores less than the tile may be all that there is of it
+        has_store = any(_has_store(one) for part in notes for one in part)
+        less = has_store and any(id(one) in partial for one in own_statements(stmt))
+        if not both and not less and self.facts.readable(stmt.test):
             return [ast.copy_location(ast.If(stmt.test, then or [ast.Pass()], other), stmt)]
         found: list[ast.stmt] = [stmt]
-        if any(_has_store(one) for part in notes for one in part):
+        if has_store:
             found.append(_stores_here(stmt))
         if not both:
             self.assumed.append(stmt.lineno)
@@ -125,7 +191,7 @@ class Effects:
             return []
         bounds = stmt.iter if isinstance(stmt, ast.For) else stmt.test
         reached = self._bounds.get(id(stmt), {})
-        if reached or not any(_is_note(one) for one in notes) or isinstance(stmt, ast.While):
+        if reached or not any(_is_note(one) for one in notes) or not (self.source.in_c or _runs(stmt)):
             self.assumed.append(getattr(bounds, "lineno", stmt.lineno))
         return [_stores_here(stmt)]
 
@@ -133,156 +199,308 @@ class Effects:
         """Take note of what of the tile, and of ids of other axes, arrives at each store."""
         for stmt in body:
             match stmt:
+                case ast.Assign([ast.Tuple(targets)], ast.Tuple(values)) if len(targets) == len(values):
+                    self._note_stores(stmt, known)
+                    for target, flow in zip(targets, [self._flow(one, known) for one in values], strict=True):
+                        self._set(known, stored(target), flow, stmt)
                 case ast.Assign(targets, value):
                     self._note_stores(stmt, known)
                     flow = self._flow(value, known)
-                    for name in {name for target in targets for name in stored(target)}:
-                        known[name] = {name: _ALL} if name in self.answers else self._axis(value) or flow
-                        self._lines[name] = stmt.lineno
+                    self._set(known, {name for target in targets for name in stored(target)}, flow, stmt)
                 case ast.AugAssign(ast.Name(name), op, value):
                     flow = self._flow(ast.BinOp(ast.Name(name, ast.Load()), op, value), known)
-                    known[name] = {name: _ALL} if name in self.answers else flow
-                case ast.If(_, then, other):
-                    first, second = dict(known), dict(known)
+                    self._set(known, {name}, flow, stmt)
+                case ast.If(test, then, other):
+                    self._note_stores(ast.Expr(test), known)
+                    first, second, by_tile = dict(known), dict(known), self._flow(test, known)
                     self._follow(then, first)
                     self._follow(other, second)
-                    for name in first.keys() | second.keys():
-                        a, b = first.get(name, {}), second.get(name, {})
-                        known[name] = {one: _in_both(a.get(one, _ALL), b.get(one, _ALL)) for one in a.keys() | b.keys()}
-                case ast.For(target, over, inner):
-                    self._bounds[id(stmt)] = self._flow(over, known)
-                    known |= {name: self._flow(over, known) for name in stored(target)}
-                    self._follow(inner, known)
-                case ast.While(test, inner):
-                    self._bounds[id(stmt)] = self._flow(test, known)
-                    self._follow(inner, known)
+                    for name in {one for part in (*then, *other) for one in stored(part)}:
+                        either = _of_either(first.get(name, {}), second.get(name, {}))
+                        self._set(known, {name}, dict.fromkeys(either, _NONE) if by_tile else either, stmt)
+                case ast.For() | ast.While():
+                    bounds = self._bounds[id(stmt)] = self._flow(
+                        getattr(stmt, "iter", getattr(stmt, "test", stmt)), known
+                    )
+                    known |= {
+                        name: dict.fromkeys(bounds, _NONE) for name in stored(getattr(stmt, "target", ast.Pass()))
+                    }
+                    for _ in range(2):  # what one trip computes, the next one reads
+                        self._follow(stmt.body, known)
                 case ast.With(_, inner):
                     self._follow(inner, known)
                 case ast.Expr():
                     self._note_stores(stmt, known)
 
+    def _set(self, known: dict[str, Flow], names: Collection[str], flow: Flow, stmt: ast.stmt) -> None:
+        for name in names:
+            known[name] = {name: _ALL} if name in self.answers and not self._depth else flow
+            self._lines[name] = stmt.lineno
+
     def _note_stores(self, stmt: ast.stmt, known: Mapping[str, Flow]) -> None:
+        within = {id(one) for node in ast.walk(stmt) if isinstance(node, ast.IfExp | ast.BoolOp | ast.Lambda)
+                  for one in ast.walk(node)}  # fmt: skip
         for call in (one for one in ast.walk(stmt) if isinstance(one, ast.Call)):
             name = call.func.attr if isinstance(call.func, ast.Attribute) else self._called(call)
             if name in _STORES or name.startswith("atomic_"):
-                parts: list[ast.expr] = call.args if self.source.in_c else call.args[: 1 + ("descriptor" in name)]
-                parts = [*parts, *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
-            elif isinstance(call.func, ast.Name) and self._stores_inside(call.func.id):
-                parts = call.args
-                if not self._plainly_stores(call.func.id):
-                    self.assumed.append(stmt.lineno)
+                self._adds = self._adds or name.startswith("atomic_")
+                parts = call.args if self.source.in_c else _address(call, name)
+                flow = _together(*(self._flow(part, known) for part in parts))
+                if not self.source.in_c:
+                    self._masks.setdefault(id(stmt), []).extend(_mask_of(call))
+                    if any(word.arg is None for word in call.keywords):
+                        self.assumed.append(call.lineno)
+            elif (home := self._storing(call)) is not None:
+                flow = self._of_helper(call, home, known)
+            elif self._is_unknown(stmt, call) and any(self._flow(one, known) for one in call.args):
+                self.assumed.append(call.lineno)  # it may be the store
+                continue
             else:
                 continue
-            flow: Flow = {}
-            for part in parts:
-                flow = _together(flow, self._flow(part, known))
-            self._flows[id(stmt)] = self._flows.get(id(stmt), {}) | flow
+            if id(call) in within:
+                self.assumed.append(call.lineno)
+            self._flows[id(stmt)] = _together(self._flows.get(id(stmt), {}), flow)
+
+    def _is_unknown(self, stmt: ast.stmt, call: ast.Call) -> bool:
+        """Whether a statement is a call of what is neither Triton's nor seen."""
+        is_alone = isinstance(stmt, ast.Expr) and stmt.value is call and not self.source.in_c
+        return is_alone and not self.source.aliases.language_name(call.func)
 
     def _called(self, call: ast.Call) -> str:
         return self.source.aliases.called(call) if isinstance(call.func, ast.Name) else ""
 
-    def _stores_inside(self, name: str) -> bool:
-        function = self.source.named.get(name.rpartition(".")[2])
-        return function is not None and any(
-            isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute)
-            and (one.func.attr in _STORES or one.func.attr.startswith("atomic_"))
-            for part in self.source.reachable(function) for one in ast.walk(part)
-        )  # fmt: skip
+    def _storing(self, call: ast.Call) -> ast.FunctionDef | None:
+        """Function of the file, or of another that it imports, in which something is stored."""
+        name = ast.unparse(call.func) if isinstance(call.func, ast.Name | ast.Attribute) else ""
+        function, source = self.source.named.get(name.rpartition(".")[2]), self.source
+        if function is None and not self.source.in_c and (home := Imports.of(self.source).resolve(name)) is not None:
+            source, function = home[0], home[0].function(home[1])
+        if function is None or not any(is_store(one) for part in source.reachable(function) for one in ast.walk(part)):
+            return None
+        return function
 
-    def _plainly_stores(self, name: str) -> bool:
-        """Whether a helper has no condition around its stores, and no early return."""
-        function = self.source.named[name.rpartition(".")[2]]
-        return not any(isinstance(one, ast.If | ast.Return | ast.While | ast.For) for one in own_statements(function))
+    def _of_helper(self, call: ast.Call, function: ast.FunctionDef, known: Mapping[str, Flow]) -> Flow:
+        """What of the arguments of a call arrives at the stores of a helper; its conditions are supposed to hold."""
+        inside = [one for one in own_statements(function) if not isinstance(one, ast.FunctionDef)]
+        stores = [one for stmt in inside for one in ast.walk(stmt) if isinstance(one, ast.Call) and is_store(one)]
+        if any(isinstance(one, ast.If | ast.Return | ast.While | ast.For | ast.Try | ast.Match) for one in inside) or (
+            any(_mask_of(one) for one in stores) and not self.source.in_c
+        ):
+            self.assumed.append(call.lineno)
+        if self._depth >= _MOST_CALLS or self.source.in_c:
+            flows = [self._flow(one, known) for one in call.args]
+        else:
+            kept, self._flows = self._flows, {}
+            self._depth += 1
+            self._follow(function.body, self._given(call, function, known))
+            self._depth -= 1
+            flows, self._flows = [*self._flows.values()], kept
+        return _together(*flows)
+
+    def _given(self, call: ast.Call, function: ast.FunctionDef, known: Mapping[str, Flow]) -> dict[str, Flow]:
+        """What the parameters of a function hold in a call."""
+        names = [one.arg for one in parameters_of(function)]
+        values = {**defaults_of(function), **dict(zip(names, call.args, strict=False))}
+        values |= {one.arg: one.value for one in call.keywords if one.arg}
+        return {name: self._flow(value, known) for name, value in values.items()}
 
     def _axis(self, value: ast.AST) -> Flow:
         """Id of an axis that the tile is not computed from."""
-        if not (isinstance(value, ast.Call) and self.source.is_id(value)) or literal_axis(value) in self._own_axes:
+        if not (isinstance(value, ast.Call) and self.source.is_id(value)):
             return {}
+        if literal_axis(value) in self._own_axes:
+            return {f"{OWN_ID}{literal_axis(value)}": _ALL}
         name = f"program_id({literal_axis(value)})"
         self._lines[name] = getattr(value, "lineno", 1)
         return {name: _ALL}
 
-    def _flow(self, node: ast.AST, known: Mapping[str, Flow]) -> Flow:
-        """Sources that a value holds, and what of each."""
-        if isinstance(node, ast.Name):
-            return dict(known.get(node.id, {}))
-        if axis := self._axis(node):
-            return axis
-        found: Flow = {}
-        below = [self._flow(one, known) for one in ast.iter_child_nodes(node)]
-        name = (node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")) if isinstance(
-            node, ast.Call) else ""  # fmt: skip
-        lossy = isinstance(node, ast.Compare | ast.BoolOp) or name in _LOSSY_CALLS or self._loses(name)
-        lossy = lossy or (isinstance(node, ast.BinOp) and isinstance(node.op, _LOSSY))
-        for flow in below:
-            found = _together(found, {one: self._left(node, parts) for one, parts in flow.items()} if lossy else flow)
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):  # ``a - a // n * n`` is no longer a
-            a, _, b = below
-            for one in a.keys() & b.keys():
-                whole = _is_whole(a[one]), _is_whole(b[one])
-                if any(whole) and (not all(whole) or isinstance(node.op, ast.Sub)):
-                    found[one] = frozenset()
+    def _flow(self, node: ast.AST, known: Mapping[str, Flow]) -> Flow:  # noqa: PLR0911 - one a kind
+        """Sources that a value holds, and what of each: nothing of what is not known to keep it apart."""
+        match node:
+            case ast.Name(name):
+                return dict(known.get(name, {}))
+            case ast.Call() if axis := self._axis(node):
+                return axis
+            case ast.Call():
+                return self._of_call(node, known)
+            case ast.BinOp(left, op, right):
+                return self._of_binary(node, self._flow(left, known), op, self._flow(right, known))
+            case ast.UnaryOp(ast.USub() | ast.Invert() | ast.UAdd(), operand):
+                return self._flow(operand, known)
+            case ast.Subscript(value, index) if not self._flow(index, known):
+                return self._flow(value, known)
+            case ast.Tuple(parts) | ast.List(parts):
+                return _together(*(_multiplied(self._flow(part, known), "") for part in parts))
+            case ast.IfExp(test, yes, no) if not self._flow(test, known):
+                return _of_either(self._flow(yes, known), self._flow(no, known))
+        return dict.fromkeys(_together(*(self._flow(one, known) for one in ast.iter_child_nodes(node))), _NONE)
+
+    def _of_binary(self, node: ast.BinOp, left: Flow, op: ast.operator, right: Flow) -> Flow:
+        both = _together(left, right)
+        lost = dict.fromkeys(both, _NONE)
+        if isinstance(op, ast.Add | ast.Sub):  # ``a - a // n * n`` is no longer a
+            for one in left.keys() & right.keys():
+                if _is_whole(left[one]) or _is_whole(right[one]):
+                    both[one] = _NONE
+            for one, parts in both.items():  # a quotient and a remainder, neither with a place of its own
+                clash = {by for what, by in parts if what == "FloorDiv"} & {by for what, by in parts if what == "Mod"}
+                both[one] = frozenset(part for part in parts if part[1] not in clash)
+            sides = [{one for one, parts in side.items() if _ALL & parts} for side in (left, right)]
+            return lost if any(one != other for one in sides[0] for other in sides[1]) else both  # neither has a stride
+        if isinstance(op, ast.Mult):
+            factor = node.right if left else node.left
+            is_odd = isinstance(factor, ast.Constant) and (factor.value == 0 or not isinstance(factor.value, int))
+            return lost if (left and right) or is_odd else _multiplied(both, ast.unparse(factor))
+        if isinstance(op, ast.FloorDiv | ast.Mod) and not right:
+            return {one: self._left(node, parts) for one, parts in left.items()}
+        return both if isinstance(op, ast.LShift) and not right else lost
+
+    def _of_call(self, call: ast.Call, known: Mapping[str, Flow]) -> Flow:
+        """What a call hands on of its arguments."""
+        name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        every = _together(*(self._flow(one, known) for one in [*call.args, *(word.value for word in call.keywords)]))
+        function = self.source.named.get(name.rpartition(".")[2])
+        if function is not None and self._depth < _MOST_CALLS:
+            return {**dict.fromkeys(every, _NONE), **self._returned(call, function, known)}
+        if self.source.in_c and name not in _LOSSY_CALLS:
+            return every
+        places, words = _KEEP.get(name, ((), ()))
+        given = [call.args[k] for k in places if k < len(call.args)]
+        given += [word.value for word in call.keywords if word.arg in words]
+        kept = _together(*(self._flow(one, known) for one in given))
+        if name in _NUMBERS_OF_NONE and not every:
+            return {}
+        return {**dict.fromkeys(every, _NONE), **kept}
+
+    def _returned(self, call: ast.Call, function: ast.FunctionDef, known: Mapping[str, Flow]) -> Flow:
+        """What a function of the file, of plain assignments and one ``return``, hands on of its arguments."""
+        *before, last = function.body
+        plain = isinstance(last, ast.Return) and last.value is not None
+        if not plain or not all(isinstance(one, ast.Assign | ast.AugAssign | ast.Expr) for one in before):
+            return {}
+        inner = self._given(call, function, known)
+        self._depth += 1
+        self._follow(before, inner)
+        found = self._flow(last.value, inner)  # type: ignore[attr-defined]
+        self._depth -= 1
         return found
 
-    def _loses(self, name: str) -> bool:
-        """Whether a function of the file, of which an address is made, may give one number for two."""
-        function = self.source.named.get(name.rpartition(".")[2])
-        return function is not None and any(
-            isinstance(one, ast.Compare | ast.BoolOp | ast.IfExp | ast.If | ast.Call)
-            or (isinstance(one, ast.BinOp | ast.AugAssign) and isinstance(one.op, _LOSSY))
-            for stmt in function.body for one in ast.walk(stmt)
-        )  # fmt: skip
-
-    def _left(self, node: ast.AST, parts: frozenset[tuple[str, str]]) -> frozenset[tuple[str, str]]:
-        """What a lossy operation leaves of a source: of all of it a quotient or a remainder, else nothing."""
-        if not (_is_whole(parts) and isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv | ast.Mod)):
-            return frozenset()
+    def _left(self, node: ast.BinOp, parts: Parts) -> Parts:
+        """What a quotient or a remainder of all of a source leaves of it."""
+        if not _is_whole(parts):
+            return _NONE
         known = loaded(node.right) & self._twice  # a name that means two numbers
         by = f"{id(node)}" if known else ast.unparse(node.right)
         return frozenset({(type(node.op).__name__, by)})
 
     def _lossy(self, flows: list[Flow]) -> int:
         """Line before which the tile was whole, where less than it arrives at every store; else 0."""
-        arrived: Flow = {}
-        for flow in flows:
-            arrived = _together(arrived, flow)
-        for one, parts in arrived.items():
-            if not _is_whole(parts):
+        for one, parts in ((one, parts) for flow in flows for one, parts in flow.items()):
+            if not _is_whole(parts) and not one.startswith(OWN_ID):
                 return max([self._lines.get(one, 0), 1])
         return 0
 
 
-def _together(one: Flow, other: Flow) -> Flow:
-    return {name: one.get(name, frozenset()) | other.get(name, frozenset()) for name in {**one, **other}}
+def _together(*flows: Flow) -> Flow:
+    found: Flow = {}
+    for flow in flows:
+        for name, parts in flow.items():
+            found[name] = found.get(name, _NONE) | parts
+    return found
 
 
-def _in_both(one: frozenset[tuple[str, str]], other: frozenset[tuple[str, str]]) -> frozenset[tuple[str, str]]:
-    return other if _is_whole(one) else one if _is_whole(other) else one & other
+def _of_either(one: Flow, other: Flow) -> Flow:
+    """What arrives of each source on both of two ways."""
+    found = {}
+    for name in one.keys() | other.keys():
+        a, b = one.get(name, _NONE), other.get(name, _NONE)
+        found[name] = b if _is_whole(a) else a if _is_whole(b) else a & b
+    return found
 
 
-def _is_whole(parts: frozenset[tuple[str, str]]) -> bool:
-    divided = {by for what, by in parts if what == "FloorDiv"} & {by for what, by in parts if what == "Mod"}
-    return bool(_ALL & parts or divided)
+def _is_whole(parts: Parts) -> bool:
+    if any(what.startswith("all") for what, _ in parts):
+        return True
+    quotients, rests = (
+        {(by, what[-1] == "*") for what, by in parts if what.startswith(kind)} for kind in ("Floor", "Mod")
+    )
+    return any(by == other and (one or two) for by, one in quotients for other, two in rests)
 
 
-def _masks(stmt: ast.stmt, body: list[ast.stmt]) -> list[ast.expr]:
-    """Conditions that a store's mask joins."""
+def _multiplied(flow: Flow, factor: str) -> Flow:
+    """A flow after a product, in which a quotient is above the remainder; lost by a factor that is too small."""
+    found = {}
+    for one, parts in flow.items():
+        small = {(what, by) for what, by in parts if what == "FloorDiv" and factor.isdigit()
+                 and not (by.isdigit() and int(factor) >= int(by))}  # fmt: skip
+        small |= {(what, by) for what, by in parts if what == "Mod" and factor.isdigit()}
+        found[one] = frozenset((what if what[-1] == "*" else f"{what}*", by) for what, by in parts - small)
+    return found
+
+
+def _address(call: ast.Call, name: str) -> list[ast.expr]:
+    """What a store is to: its pointer, or its descriptor and offsets."""
+    words = [one.value for one in call.keywords if one.arg in ("pointer", "desc", "offsets")]
+    own = call.func.value if isinstance(call.func, ast.Attribute) else None
+    return [*call.args[: 1 + ("descriptor" in name)], *words, *([own] if own is not None else [])]
+
+
+def _mask_of(call: ast.Call) -> list[ast.expr]:
+    """Mask of a store: by its name, or the third argument of a function of Triton's."""
+    found = [word.value for word in call.keywords if word.arg == "mask"]
+    is_function = isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == "tl"
+    place = 4 if ast.unparse(call.func) == "tl.atomic_cas" else 2
+    if is_function and len(call.args) > place and "descriptor" not in ast.unparse(call.func):
+        found.append(call.args[place])
+    return found
+
+
+def is_store(node: ast.AST) -> bool:
+    """Whether a node is a call that stores, of a method or of Triton's."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and (
+        node.func.attr in _STORES or node.func.attr.startswith("atomic_")
+    )  # fmt: skip
+
+
+def _runs(stmt: ast.For | ast.While) -> bool:
+    """Whether a loop plainly runs once or more."""
+    match stmt:
+        case ast.For(_, ast.Call(_, bounds)):
+            values = [one.value for one in bounds if isinstance(one, ast.Constant) and isinstance(one.value, int)]
+            return len(values) == len(bounds) and len(range(*values[:3])) > 0 if 0 < len(values) < 4 else False
+    return False
+
+
+def _first_item(node: ast.expr) -> ast.expr | None:
+    """A sum without its ``tl.arange(0, n)``; None where nothing else is in it."""
+    match node:
+        case ast.Call(func, [ast.Constant(0), *_]) if ast.unparse(func) == "tl.arange":
+            return None
+        case ast.BinOp(left, ast.Add(), right):
+            first, second = _first_item(left), _first_item(right)
+            return second if first is None else first if second is None else node
+    return node
+
+
+def _masks(masks: list[ast.expr], body: list[ast.stmt]) -> list[ast.expr]:
+    """Conditions that masks join."""
+    names = [name for one in body for name in stored(one)]
     values = {one.targets[0].id: one.value for one in body
-              if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name)}  # fmt: skip
-    todo = [word.value for call in ast.walk(stmt) if isinstance(call, ast.Call)
-            for word in call.keywords if word.arg == "mask"]  # fmt: skip
-    todo += [call.args[2] for call in ast.walk(stmt) if isinstance(call, ast.Call) and len(call.args) > 2
-             and isinstance(call.func, ast.Attribute) and call.func.attr == "store"
-             and ast.unparse(call.func.value) == "tl"]  # fmt: skip
-    found = []
+              if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name)
+              and names.count(one.targets[0].id) == 1}  # fmt: skip
+    todo, found = [*masks], []
     for one in todo:
         match one:
             case ast.BinOp(left, ast.BitAnd(), right):
                 todo += [left, right]
             case ast.BoolOp(ast.And(), parts):
                 todo += parts
-            case ast.Name(name) if isinstance(values.get(name), ast.BinOp | ast.BoolOp):
-                todo.append(values.pop(name))
+            case ast.Name(name) | ast.Subscript(ast.Name(name)) if isinstance(
+                values.get(name), ast.BinOp | ast.BoolOp | ast.Compare
+            ):
+                todo.append(values[name])
+            case ast.Constant(None | True):
+                pass
             case _:
                 found.append(one)
     return found

@@ -54,11 +54,20 @@ class Imports:
                 return Imports.of(found).resolve(".".join(steps[cut:]), left - 1)
         return None
 
+    def file_of(self, name: str) -> SourceFile | None:
+        """File of the user's tree from which a file takes a name that is no function; None where there is none."""
+        level, module, original = self._names.get(name, (0, "", ""))
+        return self._read(level, [one for one in module.split(".") if one]) if original and (module or level) else None
+
     @cached_property
     def _names(self) -> dict[str, tuple[int, str, str]]:
         """Level, module and original name of each imported name; the original is empty for a module."""
         found: dict[str, tuple[int, str, str]] = {}
+        checked = {id(one) for node in ast.walk(self.source.tree) if isinstance(node, ast.If)
+                   and "TYPE_CHECKING" in ast.unparse(node.test) for one in node.body}  # fmt: skip
         for node in ast.walk(self.source.tree):
+            if id(node) in checked:  # seen by a type checker alone
+                continue
             if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] not in _ELSEWHERE:
                 for one in node.names:
                     found[one.asname or one.name] = (node.level, node.module or "", one.name)
@@ -71,15 +80,16 @@ class Imports:
 
     def _starred(self, name: str, left: int) -> tuple[SourceFile, str] | None:
         """Function that ``from module import *`` brings."""
-        for node in ast.walk(self.source.tree):
-            if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
-                if (node.module or "").partition(".")[0] in _ELSEWHERE:
-                    continue
-                found = self._read(node.level, node.module.split(".") if node.module else [])
-                home = Imports.of(found).resolve(name, left - 1) if found is not None else None
-                if home is not None:
-                    return home
-        return None
+        homes = (Imports.of(found).resolve(name, left - 1) for found in self.star_files)
+        return next((home for home in homes if home is not None), None)
+
+    @cached_property
+    def star_files(self) -> list[SourceFile]:
+        """Files of the user's tree from which a file takes every name."""
+        stars = [node for node in ast.walk(self.source.tree) if isinstance(node, ast.ImportFrom)
+                 and node.names[0].name == "*" and (node.module or "").partition(".")[0] not in _ELSEWHERE]  # fmt: skip
+        files = [self._read(node.level, node.module.split(".") if node.module else []) for node in stars]
+        return [one for one in files if one is not None]
 
     def _included(self, name: str) -> tuple[SourceFile, str] | None:
         """Function of a header of the user's tree, or of one that it includes."""

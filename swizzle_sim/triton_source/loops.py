@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from swizzle_sim.language.ir import GRID_NAMES
-from swizzle_sim.triton_source.slices import assign, loaded, slice_of, stored
+from swizzle_sim.triton_source.slices import assign, loaded, own_statements, slice_of, stored
 
 LOOP = "loop"  # code of an error: a loop that does not meet every tile once, as far as can be told
 _RANGES = ("range", "tl.range", "tl.static_range")
@@ -55,7 +55,12 @@ def programs_assumed(
     """Name that is supposed to hold the number of programs; empty where the launch itself gives it."""
     values = {one.targets[0].id: one.value for one in loop.before
               if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name)}  # fmt: skip
+    _refuse_ids(loop, answers, refuse)
     step = loop.step
+    stores = [one.id for stmt in loop.before for one in ast.walk(stmt) if isinstance(one, ast.Name)
+              and isinstance(one.ctx, ast.Store)]  # fmt: skip
+    if any(stores.count(name) > 1 for name in loaded(step)):
+        refuse(loop.stmt, f"{ast.unparse(step)}, by which the loop goes on, is assigned more than once", LOOP)
     while isinstance(step, ast.Name) and step.id in values and step.id not in parameters:
         step = values[step.id]
     begun = [*slice_of(loop.before, loaded(loop.start))[0], loop.start]
@@ -87,6 +92,48 @@ def programs_assumed(
     return ast.unparse(step) if named else ""
 
 
+def _refuse_ids(loop: TileLoop, answers: Sequence[str], refuse: Callable[[ast.AST, str, str], None]) -> None:
+    """Refuse a loop that starts by one axis and goes on by another, or whose tile depends on the program beside it."""
+    first, _ = slice_of(loop.before, loaded(loop.start) | loaded(loop.step))
+    axes = {ast.unparse(call) for stmt in [*first, ast.Expr(loop.start), ast.Expr(loop.step)] for call in _ids(stmt)}
+    if len({text.partition("(")[2] for text in axes}) > 1:
+        refuse(loop.stmt, f"a program starts and goes on by {' and '.join(sorted(axes))}: two axes", LOOP)
+    if loop.is_flat:
+        return
+    needed, read = slice_of(loop.stmt.body, {*answers})
+    of_ids = {name for name in read - {loop.number} if any(map(_ids, slice_of(loop.before, {name})[0]))}
+    if of_ids or any(map(_ids, needed)):
+        what = ", ".join(sorted(of_ids)) or "the program's id, or their number"
+        refuse(loop.stmt, f"the tile depends on {what}, beside the index of the loop", LOOP)
+
+
+def _ids(node: ast.AST) -> list[ast.Call]:
+    return [one for one in ast.walk(node) if isinstance(one, ast.Call)
+            and ast.unparse(one.func) in ("tl.program_id", "tl.num_programs")]  # fmt: skip
+
+
+def leaves(loop: TileLoop, is_store: Callable[[ast.AST], bool]) -> ast.stmt | None:
+    """Statement behind a store that ends a loop over tiles before its last one."""
+    lines = [one.lineno for one in ast.walk(loop.stmt) if isinstance(one, ast.Call) and is_store(one)]
+    inner = [one for one in own_statements(loop.stmt) if isinstance(one, ast.For | ast.While)]
+    theirs = {id(one) for outer in inner for one in ast.walk(outer) if isinstance(one, ast.Break)}
+    ends = [
+        one for one in own_statements(loop.stmt) if isinstance(one, ast.Break | ast.Return) and id(one) not in theirs
+    ]
+    return next((one for one in ends if lines and one.lineno > min(lines)), None)
+
+
+def carried_by(loop: TileLoop | None, test: ast.expr) -> set[str]:
+    """Names that a condition depends on and that one trip of a loop hands to the next; of a flat loop all count."""
+    if loop is None:
+        return set()
+    if loop.is_flat:
+        return {"all"}
+    before = [one for one in loop.stmt.body if one.lineno < test.lineno]
+    read = slice_of(before, loaded(test))[1] - {loop.number}
+    return read & {name for one in loop.stmt.body for name in stored(one)}
+
+
 def counts_tiles(name: str) -> bool:
     """Whether a name is one that people give to a count of tiles."""
     return (
@@ -101,8 +148,9 @@ def _over_tiles(stmt: ast.stmt, before: list[ast.stmt]) -> TileLoop | None:
             steps = [step]
         case ast.While(ast.Compare(ast.Name(name), [ast.Lt()], [stop]), body):
             start = ast.copy_location(ast.Name(name, ast.Load()), stmt)
-            steps = [one.value for one in body if isinstance(one, ast.AugAssign) and _is_step(one, name)]
-            if sum(name in stored(one) for one in body) != 1:
+            steps = [by for one in body if (by := _step_of(one, name)) is not None]
+            k = next((k for k, one in enumerate(body) if name in stored(one)), 0)
+            if sum(name in stored(one) for one in body) != 1 or any(name in loaded(one) for one in body[k + 1 :]):
                 return None
         case _:
             return _flat(stmt, before)
@@ -156,6 +204,16 @@ def _flat(stmt: ast.stmt, before: list[ast.stmt]) -> TileLoop | None:
 
 def _is_step(stmt: ast.AugAssign, name: str) -> bool:
     return isinstance(stmt.op, ast.Add) and ast.unparse(stmt.target) == name
+
+
+def _step_of(stmt: ast.stmt, name: str) -> ast.expr | None:
+    """By what a statement raises a name."""
+    match stmt:
+        case ast.AugAssign() if _is_step(stmt, name):
+            return stmt.value
+        case ast.Assign([ast.Name(target)], ast.BinOp(ast.Name(own), ast.Add(), step)) if target == own == name:
+            return step
+    return None
 
 
 def _from_id(start: ast.expr, before: list[ast.stmt]) -> bool:

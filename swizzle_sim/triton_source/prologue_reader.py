@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -39,15 +39,25 @@ from swizzle_sim.triton_source.definitions import (
     folded,
     is_arithmetic,
     reads_only,
+    rounded_up,
 )
-from swizzle_sim.triton_source.effects import NO_TILE, Effects
+from swizzle_sim.triton_source.effects import NO_TILE, OWN_ID, Effects, Facts, is_store
 from swizzle_sim.triton_source.inlining import Inliner
-from swizzle_sim.triton_source.loops import TileLoop, loop_over_tiles, programs_assumed, unrolled
+from swizzle_sim.triton_source.loops import (
+    LOOP,
+    TileLoop,
+    carried_by,
+    leaves,
+    loop_over_tiles,
+    programs_assumed,
+    unrolled,
+)
 from swizzle_sim.triton_source.mapped_text import MappedText, written_line
 from swizzle_sim.triton_source.prologue_text import Prologue
 from swizzle_sim.triton_source.slices import assign, loaded, own_statements, slice_of, stored, stored_outside_loops
 from swizzle_sim.triton_source.source_file import (
     SourceFile,
+    decided_names,
     defaults_of,
     is_integer,
     literal_axis,
@@ -88,6 +98,8 @@ class PrologueReader:
 
     def prologue(self, wanted: tuple[str, ...], tiles: tuple[str, ...] = ()) -> Prologue:
         """Prologue with the names of the tile that are wanted, or the usual ones, and its coordinates' extents."""
+        if self.returns and self.reads_id and self.parameters[:1] == ("pid",):
+            self.refuse(self.function, f"{self.function.name} takes pid and reads a program id, too: not modelled")
         if self.returns:
             before, every = self.inliner.returned(self.function)
             names = self._returned_names() or every
@@ -106,7 +118,7 @@ class PrologueReader:
         wanted_last = {*answers} if tiles else {*answers, NO_TILE}
         body, _ = slice_of(whole, wanted_last)
         body = with_first_axis(body) if self.reads_id else body
-        body = slice_of(as_one_number(body), wanted_last)[0] if len(answers) == 2 else body
+        body = slice_of(as_one_number(body, answers), wanted_last)[0] if len(answers) == 2 else body
         self._refuse_unread(body)
         axes = self._axes(body)
         if axes == 3 and len(answers) == 2 and not tiles:
@@ -144,6 +156,7 @@ class PrologueReader:
             fixed_grid=self._fixed_grid(spelled, [*fixed.values()]) if axes == 1 and fixed else (),
             counted=self._counted(body, last, answers, spelled, launch) if axes == 1 and not extents else None,
             assumed=tuple(dict.fromkeys(self.assumed)),
+            is_wide="int64" in ast.unparse(self.source.function(self.name)),
         )
 
     def _counted(
@@ -307,7 +320,7 @@ class PrologueReader:
         self._refuse_twice(answers)
         before = self._with_stores(before, after, answers, loop)
         found = slice_of(before, set(answers))[0]
-        if not wanted and len(answers) == 1 and self._hands_on(found):
+        if not wanted and len(answers) == 1 and found and self._hands_on(found):
             self.refuse(
                 found[0],
                 f"{answers[0]} is the program id as it came: say which names hold the tile, if others do (answer=)",
@@ -326,7 +339,8 @@ class PrologueReader:
         """Statements up to the tile, where it depends on nothing that those between read from memory."""
         end = max((k for k, stmt in enumerate(after, 1) if stored(stmt) & {*answers}), default=0)
         needed = slice_of([*before, *after[:end]], {*answers})[0]
-        if not end or any(self.source.touches_memory(stmt) for stmt in needed):
+        loops = [one for one in after[:end] if isinstance(one, ast.For | ast.While) and stored(one) & {*answers}]
+        if not end or any(self.source.touches_memory(stmt) for stmt in (*needed, *loops)):
             return before, after
         return [*before, *after[:end]], after[end:]
 
@@ -347,13 +361,29 @@ class PrologueReader:
     ) -> list[ast.stmt]:
         """Statements with notes of the workgroups that store no tile, and what is supposed of the rest."""
         body = [*before, *after]
-        effects = Effects(body, answers, self.source, lambda test: self._is_readable(test, body, answers))
+        once = assigned_once(self.function)
+        facts = Facts(
+            lambda test: not carried_by(loop, test) and self._is_readable(test, body, answers),
+            lambda name, by, size: self._is_inside(name, by, size, once),
+            {name: values[0] for name, values in _every_value(self.function).items() if len(values) == 1},
+        )
+        effects = Effects(body, answers, self.source, facts)
+        own = sorted(one for one in effects.arrived if one.startswith(OWN_ID))
+        if len(answers) == 2 and len(self._axes_read(body, answers)) > 1 and own:
+            axis = own[-1].removeprefix(OWN_ID)
+            said = (
+                f"{' and '.join(answers)} are made of several axes, and program_id({axis}) reaches a store beside them"
+            )
+            self.refuse(
+                self.function, f"{said}: say which names hold the whole tile, as answer=, and its extents, as tiles="
+            )
         place = ast.Constant(0, lineno=0, col_offset=0)
         found = effects.noted(body)
         if not any(NO_TILE in stored(stmt) for stmt in found):
             found = [*found, assign(NO_TILE, ast.Constant(0), place)] if loop is not None else found
         if loop is not None:
             programs = programs_assumed(loop, self.parameters, answers, self.refuse)
+            self._refuse_other_stores(loop)
             if programs:
                 self.assumed.append(f"{programs} programs are launched")
             if line := effects.left_after(body)[0]:
@@ -376,6 +406,31 @@ class PrologueReader:
         given = [assign(name, ast.UnaryOp(ast.USub(), ast.Constant(1)), place) for name in answers
                  if name not in self.parameters]  # fmt: skip
         return [*given, *found]
+
+    def _axes_read(self, body: list[ast.stmt], answers: Sequence[str]) -> set[int]:
+        """Axes whose ids any of the coordinates is made of together with others."""
+        each = [{_axis(call) for stmt in slice_of(body, {name})[0] for call in self.source.id_calls(stmt)}
+                for name in answers]  # fmt: skip
+        return max(each, key=len, default=set())
+
+    def _refuse_other_stores(self, loop: TileLoop) -> None:
+        """Refuse a kernel that stores outside of its loop over tiles, or ends it early."""
+        if (end := leaves(loop, is_store)) is not None:
+            self.refuse(end, f"the loop of line {loop.stmt.lineno} may end before its last tile", LOOP)
+        for stmt in self.function.body:
+            if stmt.lineno != loop.stmt.lineno and any(map(is_store, ast.walk(stmt))):
+                self.refuse(stmt, f"it stores outside of the loop of line {loop.stmt.lineno}, too", LOOP)
+
+    def _is_inside(self, name: str, by: ast.expr, size: ast.expr, once: Mapping[str, ast.expr]) -> bool:
+        """Whether a coordinate counts up to the quotient of a size by what it is multiplied by."""
+        known = once.get(count_of(name, once))
+        parts = rounded_up(known) if known is not None else None
+        count = self.flow.count_of(name) if parts is None else None
+        parts = rounded_up(count) if count is not None else parts
+        meaning = Definitions(self.function, self._fields())
+        texts = [tuple(one and ast.unparse(one) for one in (meaning.in_parameters(ast.unparse(part)) for part in pair))
+                 for pair in (parts or (), (size, by))]  # fmt: skip
+        return texts[0] == texts[1] and None not in texts[0]
 
     def _is_readable(self, test: ast.expr, body: list[ast.stmt], answers: Sequence[str]) -> bool:
         """Whether an expression is arithmetic of what the tile is computed from, the grid, and constants."""
@@ -423,10 +478,11 @@ class PrologueReader:
         values = {name: spelling.visit(copy.deepcopy(value)) for name, value in self.source.constants.items()}
         constants = {name: folded(value, values) for name, value in values.items() if name not in self.parameters}
         # A default number of XCDs is one of those to try; a constant of the file is what the kernel runs with.
+        decided = decided_names(self.function)
         defaults = {
             name: value
             for name, value in {**defaults_of(self.function), **tuned_values(self.function)}.items()
-            if name not in GRID_NAMES
+            if name not in GRID_NAMES and name not in decided
         }
         return {
             name: value
@@ -446,6 +502,19 @@ class PrologueReader:
     def refuse(self, node: ast.AST, message: str, code: str = "node") -> NoReturn:
         """Raise a `LanguageError` that shows the line of a node."""
         raise self.source.error(node, message, code)
+
+
+def _every_value(function: ast.FunctionDef) -> dict[str, list[ast.expr]]:
+    """Values of each name that plain assignments anywhere in a function, and nothing else, give it."""
+    found: dict[str, list[ast.expr]] = {}
+    others = set()
+    for one in ast.walk(function):
+        match one:
+            case ast.Assign([ast.Name(name)], value):
+                found.setdefault(name, []).append(value)
+            case ast.Assign() | ast.AugAssign() | ast.For():
+                others |= stored(one.target if isinstance(one, ast.AugAssign | ast.For) else one)
+    return {name: values for name, values in found.items() if name not in others}
 
 
 def _without_tile(body: list[ast.stmt], count: int, axes: int) -> list[ast.stmt]:

@@ -42,6 +42,8 @@ class Prologue:
     fixed_grid : tuple of int
         Tiles of the one launch for which constants of the file make the kernel, one number where they count one side
         alone; empty where they do not tell.
+    is_wide : bool
+        Whether it casts to 64 bits, in which no value of the text is held.
     counted : MappedText or None
         The text in the grid's own counts of tiles, where it reads its sizes for nothing else: what a proof speaks of.
     """
@@ -61,3 +63,4 @@ class Prologue:
     fixed_grid: tuple[int, ...] = ()
     counted: MappedText | None = None
     assumed: tuple[str, ...] = ()
+    is_wide: bool = False

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from swizzle_sim.triton_source.aliases import Aliases, top_level
-from swizzle_sim.triton_source.wrapped import Wrapped, wrapped
+from swizzle_sim.triton_source.bindings import ANYTHING, bindings
+from swizzle_sim.triton_source.wrapped import TUNERS, Wrapped, wrapped
 from xcd_model.errors import LanguageError
 from xcd_model.files import read_bytes
 
@@ -70,17 +71,34 @@ class SourceFile:
                 found[node.name] = node
         return found
 
-    def is_one_of_several(self, name: str) -> bool:
-        """Whether a name is given to two functions of Python that differ, or to a function and something else."""
-        found = [node for node in top_level(self.tree.body) if isinstance(node, ast.FunctionDef) and node.name == name]
-        again = name in self.assigned and name not in self.wrapped
-        return not self.in_c and bool(found) and (again or len({ast.dump(node) for node in found}) > 1)
+    @cached_property
+    def _every_binding(self) -> dict[str, list[str]]:
+        return {} if self.in_c else bindings(self.tree)
+
+    def _is_bound_once(self, name: str) -> bool:
+        return len(self._every_binding.get(name, ())) < 2 and ANYTHING not in self._every_binding
 
     @cached_property
-    def assigned(self) -> set[str]:
-        """Names that statements at the top level assign."""
-        return {one.id for node in top_level(self.tree.body) if isinstance(node, ast.Assign | ast.AugAssign)
-                for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}  # fmt: skip
+    def bindings(self) -> dict[str, list[str]]:
+        """What binds each name of a file of Python; a function that is jitted or tuned by assignment once."""
+        found = dict(self._every_binding)
+        for name, one in self.wrapped.items():
+            makers = [self.aliases.dotted(call.func) for call in one.around]
+            plain = all(made.rpartition(".")[2] in TUNERS and made not in found for made in makers)
+            if name in found and plain:
+                found[name] = [said for said in found[name] if not said.startswith(f"{name} = ")] or found[name]
+        return found
+
+    def doubt(self, name: str) -> str:
+        """Why a name of the file, or ``module.name``, may mean something else than is read; empty where it does not."""
+        if ANYTHING in self.bindings:
+            return f"{name}, and {self.bindings[ANYTHING][0]} may change any name,"
+        said = self.bindings.get(name, ())
+        if len(said) > 1:
+            return f"{name}, which is bound {len(said)} times,"
+        parts = name.split(".")
+        changed = next((whole for k in range(2, len(parts) + 1) if (whole := ".".join(parts[:k])) in self.bindings), "")
+        return f"{changed}, which {self.bindings[changed][0]} changes," if changed else ""
 
     @cached_property
     def named(self) -> dict[str, ast.FunctionDef]:
@@ -149,13 +167,13 @@ class SourceFile:
     def constants(self) -> dict[str, ast.expr]:
         """Values assigned to a name at the top level, of names that are assigned once."""
         found: dict[str, ast.expr] = {}
-        twice = set()
+        twice: set[str] = set()
         for stmt in top_level(self.tree.body):
             match stmt:
                 case ast.Assign([ast.Name(name)], value) | ast.AnnAssign(ast.Name(name), _, ast.expr() as value):
                     twice |= {name} & found.keys()
                     found[name] = value
-        return {name: value for name, value in found.items() if name not in twice}
+        return {name: value for name, value in found.items() if name not in twice and self._is_bound_once(name)}
 
     def function(self, name: str) -> ast.FunctionDef:
         """Return any function by name, ``Class.method`` and ``outer.inner`` too."""
@@ -313,13 +331,28 @@ def is_constexpr(parameter: ast.arg) -> bool:
 
 def tuned_values(function: ast.FunctionDef) -> dict[str, ast.expr]:
     """Values of the first autotune configuration, where it is written out at the function."""
+    return next(iter(_configurations(function)), {})
+
+
+def decided_names(function: ast.FunctionDef) -> set[str]:
+    """Parameters whose value another than their default may be: of heuristics, and of configurations that differ."""
+    found: set[str] = set()
     for decorator in function.decorator_list:
-        for call in ast.walk(decorator):
-            if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("Config") and call.args:
-                found = _entries(call.args[0])
-                if found:
-                    return found
-    return {}
+        if isinstance(decorator, ast.Call) and ast.unparse(decorator.func).endswith("heuristics") and decorator.args:
+            found |= _entries(decorator.args[0]).keys()
+    each = _configurations(function)
+    for name in {name for one in each for name in one}:
+        if len({ast.unparse(one[name]) if name in one else "" for one in each}) > 1:
+            found.add(name)
+    return found
+
+
+def _configurations(function: ast.FunctionDef) -> list[dict[str, ast.expr]]:
+    """Values of each autotune configuration that is written out at a function."""
+    calls = [call for one in function.decorator_list for call in ast.walk(one)]
+    given = [_entries(call.args[0]) for call in calls
+             if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("Config") and call.args]  # fmt: skip
+    return [one for one in given if one]
 
 
 def printable(line: str) -> str:

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import NamedTuple
 
+from swizzle_sim.triton_source.bindings import bound
+
 LAST = sys.maxsize  # a line after all others
 BUILTINS = set(dir(builtins))
 CHANGES = ("append", "extend", "insert", "update", "setdefault", "add", "pop", "remove", "clear")
@@ -114,41 +116,23 @@ def _loaded(node: ast.AST) -> set[str]:
 
 
 def _bound(stmt: ast.stmt) -> set[str]:
-    """Names that a statement binds or changes."""
+    """Names that a statement binds or changes, with all that stands in what it changes a part of."""
     match stmt:
-        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-            return {stmt.name}
-        case ast.Import(names):
-            return {one.asname or one.name.partition(".")[0] for one in names}
-        case ast.ImportFrom(names=names):
-            return {one.asname or one.name for one in names}
         case ast.Expr(ast.Call(ast.Attribute(ast.Name(name), attr))) if attr in CHANGES:
             return {name}
-        case ast.Expr():
-            return set()
-    found: set[str] = set()
-    for node in _shallow(stmt):
-        if isinstance(node, ast.stmt) and node is not stmt:
-            found |= _bound(node)
-        elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            found.add(node.id)
-        elif isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
-            root: ast.expr = node
-            while isinstance(root, ast.Subscript | ast.Attribute):
-                root = root.value
-            if isinstance(root, ast.Name):
-                found.add(root.id)
-    return found
+        case ast.Expr() | ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            return {name for name, _ in bound([stmt])}
+    parts = [one.value for one in ast.walk(stmt) if isinstance(one, ast.Subscript | ast.Attribute)
+             and isinstance(one.ctx, ast.Store)]  # fmt: skip
+    roots = {_root(one) for one in parts} | {name for one in ast.walk(stmt) if isinstance(one, ast.Expr)
+                                             for name in _bound(one)}  # fmt: skip
+    return {name for name, _ in bound([stmt])} | (roots - {""})
 
 
-def _shallow(node: ast.AST) -> Iterator[ast.AST]:
-    """Nodes of a statement, without what stands inside functions and classes."""
-    yield node
-    for one in ast.iter_child_nodes(node):
-        if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield one
-        elif not isinstance(one, ast.Lambda):
-            yield from _shallow(one)
+def _root(node: ast.expr) -> str:
+    while isinstance(node, ast.Subscript | ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _pruned(body: Iterable[ast.stmt], kept: set[int], needed: set[str]) -> Iterator[ast.stmt]:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from swizzle_sim.triton_source.aliases import Aliases
 
+TUNERS = frozenset({"autotune", "heuristics", "libentry", "libtuner", "triton_autotune"})  # leave a function as it is
+
 
 @dataclass(frozen=True)
 class Wrapped:

@@ -31,7 +31,7 @@ def kernel(draw: Random) -> Source:
         f"low = {names['min']}(tile, num_pid_n - 1)\npid_m = tile // num_pid_n\n"
         "pid_n = low if pid_m == 0 else tile % num_pid_n",
     ])  # fmt: skip
-    cast = draw.choice(["", "", "", "tile = tile.to(tl.int8)", "tile = tile.to(tl.int64)", "tile = tl.cast(tile, tl.int16)",
+    cast = draw.choice(["", "", "", "", "", "", "", "", "tile = tile.to(tl.int8)", "tile = tile.to(tl.int64)", "tile = tl.cast(tile, tl.int16)",
                         "tile = tile.to(tl.uint8)", "small = num_pid_m.to(tl.int8)\ntile = tile.to(small.dtype)",
                         "big = num_pid_m + 1\ntile = tile.to(big.dtype)", "tile = tl.cast(tile, dtype=tl.int1)",
                         "tile = tile.to(tl.int32)", "NARROW = tl.int8\ntile = tile.to(NARROW)",
@@ -43,7 +43,7 @@ def kernel(draw: Random) -> Source:
         f"if num_pid_m > 4:\n    if pid_n == 0:\n        {leave}",
     ])  # fmt: skip
     plain = "tl.store(c_ptr + pid_m * num_pid_n + pid_n, 1)"
-    store = draw.choice([plain] * 4 + [
+    store = draw.choice([plain] * 12 + [
         f"if pid_m < num_pid_m - 1:\n    {plain}", f"if pid_m >= 0:\n    {plain}",
         f"if pid_n > 2:\n    {plain}\nelse:\n    {plain}", "row = pid_m // 2\ntl.store(c_ptr + row * num_pid_n + pid_n, 1)",
         "row = pid_m\ntl.store(c_ptr + row * num_pid_n + pid_n, 1)",
@@ -53,13 +53,32 @@ def kernel(draw: Random) -> Source:
         "pid_m = pid_m // 2\ntl.store(c_ptr + pid_m * num_pid_n + pid_n, 1)",
         "at = c_ptr + pid_m * num_pid_n\nat += pid_n\ntl.store(at, 1)",
         "at = c_ptr + pid_m * num_pid_n\nat += pid_n // 2\ntl.store(at, 1)",
+        "put(c_ptr, pid_m, pid_n, num_pid_n)", "row = pid_m if pid_m > 2 else 2\ntl.store(c_ptr + row * num_pid_n + pid_n, 1)",
+        "row = pid_m\nif num_pid_m > 3:\n    row = pid_m ^ 1\ntl.store(c_ptr + row * num_pid_n + pid_n, 1)",
+        "row = pid_m // 2 * 2 + pid_m % 2\ntl.store(c_ptr + row * num_pid_n + pid_n, 1)",
+        "row = pid_m // 2 + pid_m % 2\ntl.store(c_ptr + row * num_pid_n + pid_n, 1)",
+        f"{plain} if pid_m > 0 else None", "st = tl.store\nst(c_ptr + pid_m * num_pid_n + pid_n // 2, 1)",
+        *(f"tl.store(c_ptr + pid_m * num_pid_n + pid_n, 1, mask={mask})" for mask in (
+            "pid_m > 0", "pid_m * 4 + tl.arange(0, 4) < num_pid_m * 4", "(pid_m < num_pid_m) & (pid_n < num_pid_m)", "pid_n >= 0")),
     ])  # fmt: skip
-    body = "\n".join(part for part in (cast, maps, guard, store) if part)
+    odd = draw.choice([""] * 20 + ["for k in range(1):\n    tile = tile + 0\nelse:\n    tile = tile // 2", "match 0:\n    case tile:\n        pass",
+                                  "try:\n    tile = tile // 2\nfinally:\n    pass", "(tile := tile // 2)", "tile, other_tile = tile, tile // 2",
+                                  "def half(a):\n    return 0\ntile = half(tile)", "half = same\ntile = half(tile)",
+                                  "tile = tile // 2 * 2 + tile % 2", "tile += (tile > 3) + (tile > 5)", "tile = tile ^ 0",
+                                  "for k in tl.static_range(2):\n    tile = num_pid_m * num_pid_n - 1 - tile", "tile = tile // CONSTANT"])  # fmt: skip
+    late = (
+        draw.choice(["", "", "", "done = 1", "if tile > 9:\n    break", "num_pid_n = num_pid_n + 1"])
+        if is_persistent
+        else ""
+    )
+    store = f"if done == 0:\n    {plain}" if late == "done = 1" and draw.random() < 0.6 else store
+    body = "\n".join(part for part in (cast, odd, maps, guard, store, late) if part)
     count = draw.choice(["num_pid_m * num_pid_n"] * 4 + ["num_pid_m * num_pid_n - 1", "num_pid_n * num_pid_m", "total"])
     step = draw.choice(["tl.num_programs(0)"] * 4 + ["2 * tl.num_programs(0)", "num_pid_m"])
     start = draw.choice(["tl.program_id(0)"] * 4 + ["tl.num_programs(0) - 1 - tl.program_id(0)", "tl.program_id(0) // 2",
                                                   f"{names['turn']}(tl.program_id(0), num_pid_m * num_pid_n)"])  # fmt: skip
-    sizes = "total = num_pid_m * num_pid_n\n"
+    sizes = "total = num_pid_m * num_pid_n\ndone = 0\n"
+    after = f"\npid_m = 0\npid_n = 0\n{plain}" if is_persistent and draw.random() < 0.1 else ""
     if is_persistent and draw.random() < 0.3:
         last = f"number += {step}" if leave == "break" or "continue" not in guard else ""
         last = last or f"number += {step}"
@@ -69,13 +88,14 @@ def kernel(draw: Random) -> Source:
         body = f"{sizes}for number in range({start}, {count}, {step}):\n{_indented('tile = number' + chr(10) + body)}"
     else:
         body = f"{sizes}tile = tl.program_id(0)\n{body}"
+    body += after
     body = draw.choice(["", "", "", "", "if num_pid_n > 5:\n    num_pid_m = num_pid_n\n"]) + body
     pair = draw.choice(
         [("pid_m", "pid_n")] * 3 + [("row", "col"), ("tm", "tn"), ("n_block", "m_block"), ("one", "two")]
     )
     for name, other in zip(("pid_m", "pid_n"), pair, strict=True):
         body = re.sub(rf"\b{name}\b", other, body)
-    decorators = draw.choice(["", "", "", "", "@other\n"])
+    decorators = draw.choice([""] * 14 + ["@other\n", "@cache\n"])
     text = f"{_HEAD}{above}\n@triton.jit\n{decorators}def gemm(c_ptr, num_pid_m, num_pid_n):\n{_indented(body)}\n"
     return Source(text, "gemm", "triton", ".py", is_persistent=is_persistent)
 
@@ -94,12 +114,22 @@ def _helpers(draw: Random) -> tuple[str, dict[str, str]]:
         "t if t < n // 2 else n + n // 2 - 1 - t", "(t % 256).to(tl.int8) + t - t % 256",
     ])  # fmt: skip
     text = "@triton.jit\ndef half(a):\n    return a // 2\n@triton.jit\ndef same(a):\n    return a + 0\n"
-    text += f"def other(f):\n    return f\n@triton.jit\ndef {names['turn']}(t, n):\n    return {turn}\n"
+    text += "@triton.jit\ndef put(c, a, b, n):\n    " + draw.choice([
+        "tl.store(c + a * n + b, 1)", "tl.store(c + a // 2 * n + b, 1)", "tl.store(c + a * n + b, 1, a > 0)",
+        "if a > 0:\n        tl.store(c + a * n + b, 1)"]) + "\n" + draw.choice(["CONSTANT = 1\n"] * 4 + [
+            "CONSTANT = 1\nCONSTANT += 1\n", "CONSTANT = 1\nfor CONSTANT in (2,):\n    pass\n", "CONSTANT, REST = 2, 1\n",
+            "CONSTANT = 1\ndef begin():\n    global CONSTANT\n    CONSTANT = 2\nbegin()\n", "CONSTANT = REST = 2\n"])  # fmt: skip
+    text += f"def cache(f):\n    return lambda c, m, n: f(c, m - 1, n)\ndef other(f):\n    return f\n@triton.jit\ndef {names['turn']}(t, n):\n    return {turn}\n"
     text += f"@triton.jit\ndef {names['swizzle']}(i, j, m, n, g):\n    {draw.choice(['return i, j', 'return i // g * g, j'])}\n"
     if names["cdiv"] in ("cdiv", "up"):
         text += draw.choice([f"@triton.jit\ndef {names['cdiv']}(a, b):\n    return {up}\n",
+                             f"for {names['cdiv']} in (lambda a, b: {up},):\n    pass\n", f"({names['cdiv']} := lambda a, b: {up})\n",
+                             f"{names['cdiv']}: object = lambda a, b: {up}\n",
                              f"{names['cdiv']} = lambda a, b: {up}\n",
                              f"def {names['cdiv']}(a, b):\n    return {up}\n"])  # fmt: skip
+    if draw.random() < 0.05:
+        text += draw.choice(["tl.cdiv = lambda a, b: a // b\n", "setattr(tl, 'minimum', lambda a, b: a)\n", "tl.int32 = tl.int8\n",
+                             "globals()['same'] = half\n", "same = half\n", "del same\nsame = half\n", "class same:\n    def __new__(c, a):\n        return a // 2\n"])  # fmt: skip
     if draw.random() < 0.2:
         text += "@triton.jit\ndef min(a, b):\n    return a if a > b else b\n"
     return text, names
@@ -125,7 +155,7 @@ class Number:
         return Number(self.value, *kind)
 
     def _with(self, other: Any, made: Any, *, swapped: bool = False) -> Number:
-        theirs = other if isinstance(other, Number) else Number(int(other), max(self.bits, 32), self.signed)
+        theirs = other if isinstance(other, Number) else Number(int(other), self.bits, self.signed)
         bits = max(self.bits, theirs.bits)
         signed = self.signed and theirs.signed if self.bits == theirs.bits else (
             self.signed if self.bits > theirs.bits else theirs.signed)  # fmt: skip
@@ -133,8 +163,11 @@ class Number:
         a, b = (b, a) if swapped else (a, b)
         return Number(made(a, b), bits, signed)
 
-    def _compared(self, other: Any, made: Any) -> bool:
-        return bool(self._with(other, lambda a, b: int(made(a, b))).value & 1)
+    def _compared(self, other: Any, made: Any) -> Number:
+        return Number(self._with(other, lambda a, b: int(made(a, b))).value & 1, 1, signed=False)
+
+    def __and__(self, other: Any) -> Number:
+        return self._with(other, lambda a, b: a & b)
 
     def __add__(self, other: Any) -> Number:
         return self._with(other, lambda a, b: a + b)
@@ -153,25 +186,31 @@ class Number:
 
     __rmul__ = __mul__
 
+    def __xor__(self, other: Any) -> Number:
+        return self._with(other, lambda a, b: a ^ b)
+
+    def __bool__(self) -> bool:
+        return self.value != 0
+
     def __floordiv__(self, other: Any) -> Number:
         return self._with(other, lambda a, b: abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1) if b else 0)
 
     def __mod__(self, other: Any) -> Number:
         return self._with(other, lambda a, b: abs(a) % abs(b) * (-1 if a < 0 else 1) if b else 0)
 
-    def __lt__(self, other: Any) -> bool:
+    def __lt__(self, other: Any) -> Number:
         return self._compared(other, lambda a, b: a < b)
 
-    def __le__(self, other: Any) -> bool:
+    def __le__(self, other: Any) -> Number:
         return self._compared(other, lambda a, b: a <= b)
 
-    def __gt__(self, other: Any) -> bool:
+    def __gt__(self, other: Any) -> Number:
         return self._compared(other, lambda a, b: a > b)
 
-    def __ge__(self, other: Any) -> bool:
+    def __ge__(self, other: Any) -> Number:
         return self._compared(other, lambda a, b: a >= b)
 
-    def __eq__(self, other: object) -> bool:
+    def __eq__(self, other: object) -> Number:  # type: ignore[override]
         return self._compared(other, lambda a, b: a == b)
 
     def __hash__(self) -> int:
@@ -197,8 +236,8 @@ def _stored(source: Source, m: int, n: int, programs: int) -> list[int]:
     room = [0] * (m * n)
     here = SimpleNamespace(id=0)
 
-    def store(at: Number, value: int) -> None:
-        if 0 <= at.value < m * n:
+    def store(at: Number, value: int, mask: Any = True) -> None:
+        if mask and 0 <= at.value < m * n:
             room[at.value] += value
 
     def cdiv(a: Any, b: Any) -> Any:
@@ -214,10 +253,15 @@ def _stored(source: Source, m: int, n: int, programs: int) -> list[int]:
     types = {f"int{bits}": (bits, True) for bits in (1, 8, 16, 32, 64)} | {"uint8": (8, False), "uint32": (32, False)}
     tl = SimpleNamespace(
         program_id=lambda axis: Number(here.id), num_programs=lambda axis: Number(programs), store=store, cdiv=cdiv,
-        minimum=lambda a, b: a if a < b else b, swizzle2d=swizzle,
+        arange=lambda a, b: 0, div_rn=lambda a, b: a // b, static_range=range, minimum=lambda a, b: a if a < b else b, swizzle2d=swizzle,
         cast=lambda value, dtype: Number(int(value), *dtype), constexpr=int, **types,
     )  # fmt: skip
-    known: dict[str, Any] = {"tl": tl, "triton": SimpleNamespace(jit=lambda f: f, cdiv=cdiv), "range": _range}
+    known: dict[str, Any] = {
+        "min": lambda a, b: a if a < b else b,
+        "tl": tl,
+        "triton": SimpleNamespace(jit=lambda f: f, cdiv=cdiv),
+        "range": _range,
+    }
     exec(source.text.replace(_HEAD, ""), known)  # what `kernel` has drawn
     for pid in range(programs):
         here.id = pid

@@ -103,7 +103,7 @@ def batched(out, M, N, BLOCK_M, BLOCK_N):
     num_pid_n = tl.cdiv(N, BLOCK_N)
     pid_m = pid // {by}
     pid_n = pid % num_pid_n
-    tl.store(out + batch + pid_m * N + pid_n, pid + 1)
+    tl.store(out + batch * M * N + pid_m * N + pid_n, pid + 1)
 """
 
 

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - tables of constructs, one a line
 """Is nothing proved that a reader does not model: is it skipped with its line, or refuted as what it computes?"""
 
 import pytest
@@ -117,42 +118,112 @@ def remap_xcd(pid, num_pids):
         return x * high + at
     return rest * high + (x - rest) * (high - 1) + at
 """
+HIGH = "tl.cdiv(num_pids, 8)"
+
+
+def remap(at="pid // 8", high=HIGH, above="", first="pass", head="(pid, num_pids)", decorator="@triton.jit"):
+    text = REMAP.format(above=above, high=high, at=at).replace(
+        "    rest = num_pids % 8\n", f"    rest = num_pids % 8\n    {first}\n"
+    )
+    return text.replace("(pid, num_pids)", head, 1).replace("@triton.jit", decorator, 1)
+
+
+NP = "    for t in range(tl.program_id(0), total, tl.num_programs(0)):"
+FLOOR = "lambda a, b: a // b"
+# What gives a name of the file another meaning, each with a call of it that is wrong by it.
+CDIV = {
+    "defined": "@triton.jit\ndef cdiv(a, b):\n    return a // b", "for": f"for cdiv in ({FLOOR},):\n    pass",
+    "lambda": f"cdiv = {FLOOR}", "walrus": f"(cdiv := {FLOOR})", "noted": f"cdiv: object = {FLOOR}",
+    "global": f"def begin():\n    global cdiv\n    cdiv = {FLOOR}\nbegin()", "globals": f"globals()['cdiv'] = {FLOOR}",
+    "match": f"match {FLOOR}:\n    case cdiv:\n        pass", "with": f"with held({FLOOR}) as cdiv:\n    pass",
+    "setattr": f"setattr(sys.modules[__name__], 'cdiv', {FLOOR})", "comprehension": f"[cdiv := f for f in ({FLOOR},)]",
+    "import": "from nowhere.maths import cdiv", "max": "from builtins import max as cdiv",
+}  # fmt: skip
+TL = {
+    "patched": f"tl.cdiv = {FLOOR}", "set": f"setattr(tl, 'cdiv', {FLOOR})", "class": f"class tl:\n    cdiv = {FLOOR}",
+    "another module": "import other as tl", "in a function": f"def patch():\n    tl.cdiv = {FLOOR}\npatch()",
+}  # fmt: skip
+OTHER = "@triton.jit\ndef other(p, n):\n    return n - 1 - p\n"
+AGAIN = {
+    "for": f"for other in ({FLOOR},):\n    pass", "class": "class other:\n    pass", "import": "from sib import other",
+    "with": "with held(3) as other:\n    pass", "star": "from sib import *", "update": "globals().update(other=3)",
+    "plain": "def other(p, n):\n    return p // 2", "walrus": f"if (other := {FLOOR}):\n    pass",
+}  # fmt: skip
+CONSTANT = ("C = 2", "C += 1", "for C in (2,):\n    pass", "C, D = 2, 3", "print(C := 2)", "D = C = 2", "from sib import C",
+            "while C < 2:\n    C = 2", "if held:\n    C = 2", "def f():\n    global C\n    C = 2")  # fmt: skip
+INSIDE = {
+    "match": "match 0:\n        case rest: pass", "else of a loop": "for k in range(1): pass\n    else: rest = 0",
+    "import": "from sib import rest", "nonlocal": "def f():\n        nonlocal rest\n        rest = 0\n    f()",
+    "try": "try: rest = 0\n    finally: pass", "truths": "rest = (pid >= 0) + (pid >= 0) + rest - 2",
+    "function inside": "def half(a): return 0\n    rest = half(rest)",
+    "another function": "half = id\n    rest = half(rest)",
+}  # fmt: skip
+HALF = "@triton.jit\ndef half(a):\n    return 0 * a\n"
+OF_ROW = ("pid_m // 2", "pid_m * 0", "pid_m if pid_m > 2 else 2", "(pid_m * 0.5).to(tl.int32)", "pid_m ^ pid_m",
+          "(pid_m - 3) * (pid_m - 3)", "pid_m * (pid_m % 2)", "tl.div_rn(pid_m, 2)", "half(pid_m)", "tl.load(c + pid_m)",
+          "pid_m // 2 + pid_m % 2", "pid_m.to(tl.int8)", "min(pid_m, 3)", "pid_m > 0")  # fmt: skip
+AT = "c + pid_m * N + pid_n"
+IN_MASK = ("pid_m < num_pid_m - 1", "om < M - BLOCK", "om + BLOCK < M", "om < N", "tl.load(c + pid_m) > 0")
+PUT = "@triton.jit\ndef put(p, a, b, n):\n    {}\n"
+STORES = {
+    "in a helper, less": ("put(c, pid_m, pid_n, N)", PUT.format("tl.store(p + a // 2 * n + b, 1)")),
+    "in a helper, masked": ("put(c, pid_m, pid_n, N)", PUT.format("tl.store(p + a * n + b, 1, a > 0)")),
+    "of one side": (f"tl.store({AT}, 1) if pid_m > 0 else None", ""), "of and": (f"pid_m > 0 and tl.store({AT}, 1)", ""),
+    "in a loop": (f"for k in range(BLOCK):\n            tl.store({AT}, 1)", ""),
+    "by another name": (f"put = tl.store\n        put({AT}, 1)", ""), "without strides": ("tl.store(c + pid_m + pid_n, 1)", ""),
+    "by a function that is not here": ("put(c, pid_m, pid_n)", "from nowhere import put"),
+    "under an if that changes the row": (
+        "row = pid_m\n        if pid_m > 1: row = 1\n        tl.store(c + row * N + pid_n, 1)", ""),
+    "after a raise": (f"if pid_m > 1: raise ValueError\n        tl.store({AT}, 1)", ""),
+}  # fmt: skip
+LOOPS = {
+    "stop": "    for t in range(tl.program_id(0), total - 1, tl.num_programs(0)):",
+    "step": "    for t in range(tl.program_id(0), total, tl.num_programs(0) + 1):",
+    "step of another axis": "    for t in range(tl.program_id(0), total, tl.num_programs(1)):",
+    "start": "    for t in range(tl.program_id(0) // 2, total, tl.num_programs(0)):",
+    "start by the tiles": "    for t in range(total - 1 - tl.program_id(0), total, tl.num_programs(0)):",
+    "step that changes": "    s = tl.num_programs(0)\n    if M > 3: s = 5\n    for t in range(tl.program_id(0), total, s):",
+}
+TRIPS = {
+    "leave": (f"tl.store({AT}, 1)", "break"), "return": (f"tl.store({AT}, 1)", "return"), "skip": ("if t > 7: continue", ""),
+    "once": (f"if done == 0: tl.store({AT}, 1)", "done = 1"), "masked once": (f"tl.store({AT}, 1, done == 0)", "done = 1"),
+    "the program's own": ("pid_m = tl.program_id(0)", ""), "from trip to trip": ("pid_m = pid_m + done", "done = 1"),
+}  # fmt: skip
 WRONG_IN_TRITON = {
-    "cast": REMAP.format(above="", high="tl.cdiv(num_pids, 8)", at="(pid // 8).to(tl.int16)"),
-    "cast by name": REMAP.format(above="S = tl.int8", high="tl.cdiv(num_pids, 8)", at="(pid // 8).to(S)"),
-    "cast to another's type": REMAP.format(above="", high="tl.cdiv(num_pids, 8)", at="pid // 8").replace(
-        "rest = num_pids % 8\n", "rest = num_pids % 8\n    k = rest.to(tl.int8)\n"
-    ).replace("pid // 8\n", "(pid // 8).to(k.dtype)\n"),
-    "unsigned": REMAP.format(above="", high="tl.cdiv(num_pids, 8)", at="(pid // 8 - 1).to(tl.uint32) + 1"),
-    "own cdiv": REMAP.format(
-        above="@triton.jit\ndef cdiv(a, b):\n    return a // b\n", high="cdiv(num_pids, 8)", at="pid // 8"
-    ),
-    "lambda of that name": REMAP.format(above="cdiv = lambda a, b: a // b\n", high="cdiv(num_pids, 8)", at="pid // 8"),
-    "decorator": REMAP.format(above="", high="tl.cdiv(num_pids, 8)", at="pid // 8").replace(
-        "@triton.jit\n", "@triton.jit\n@shifted\n"
-    ),
+    **{f"cast {said}": remap(at=said) for said in (
+        "(pid // 8).to(tl.int16)", "(pid // 8 - 1).to(tl.uint32) + 1", "tl.cast(pid // 8, tl.int1)", "(pid // 8).to(S)",
+        "(pid // 8).to(small.dtype)", "(pid * 0.125).to(tl.int32)")},
+    "cast by name": remap(at="(pid // 8).to(S)", above="S = tl.int8"),
+    "cast to another's type": remap(at="(pid // 8).to(k.dtype)", first="k = rest.to(tl.int8)"),
+    "narrow parameter": remap(head="(pid: tl.int16, num_pids)"), "type that is patched": remap(
+        at="(pid // 8).to(tl.int32)", above="tl.int32 = tl.int8"),
+    **{f"cdiv, {name}": remap(high="cdiv(num_pids, 8)", above=text) for name, text in CDIV.items()},
+    **{f"tl, {name}": remap(above=text) for name, text in TL.items()},
+    **{f"other, {name}": remap(first="rest = other(rest, 8)", above=OTHER + text) for name, text in AGAIN.items()},
+    **{f"constant, {text}": remap(first="rest = rest // C", above=f"C = 1\n{text}") for text in CONSTANT},
+    **{f"inside, {name}": remap(first=text, above=HALF) for name, text in INSIDE.items()},
+    **{f"decorator, {text}": remap(decorator=f"{text}\n@triton.jit", above="def cache(f):\n    return id")
+       for text in ("@shifted", "@cache", "@mine.shifted")},
+    "a pair of pointers": triton(store=f"p, q = c, {AT}\n        tl.store(p, 1)"),
+    "tuned by the file": remap(first="rest = other(rest, 8)", above=f"def autotune(n):\n    return id\n{OTHER}other = autotune(3)(other)"),
+    "jit of the file": remap(decorator="@jit", above="def jit(f):\n    return id"),
+    "heuristics": remap(first="rest = rest // C", head="(pid, num_pids, C: tl.constexpr = 1)",
+                        decorator="@triton.heuristics({'C': lambda a: 2})\n@triton.jit"),
+    **{f"row {text}": triton(store=f"row = {text}\n        tl.store(c + row * N + pid_n, 1)", above=HALF) for text in OF_ROW},
+    **{f"mask {text}": triton(store=f"om = pid_m * BLOCK + tl.arange(0, BLOCK)\n        tl.store({AT}, 1, mask={text})")
+       for text in IN_MASK},
+    "mask by name": triton(guard="inside = (pid_m < num_pid_m - 1) & (pid_n >= 0)", store=f"tl.store({AT}, 1, mask=inside)"),
+    **{f"store {name}": triton(store=text, above=above) for name, (text, above) in STORES.items()},
     "return": triton(guard="if pid_m == num_pid_m - 1:\n            return"),
-    "if around the store": triton(store="if pid_n > 0:\n            tl.store(c + pid_m * N + pid_n, 1)"),
-    "stop": triton("    for t in range(tl.program_id(0), total - 1, tl.num_programs(0)):"),
-    "step": triton("    for t in range(tl.program_id(0), total, tl.num_programs(0) + 1):"),
+    "if around the store": triton(store=f"if pid_n > 0:\n            tl.store({AT}, 1)"),
+    "another axis": triton(store=f"b = tl.program_id(1) // 2\n        tl.store({AT} + b * M, 1)"),
+    "axis that is not stored to": triton(cast="b = tl.program_id(1)"),
+    **{f"loop, {name}": triton(text) for name, text in LOOPS.items()},
     "step of XCDs": triton("    for t in range(tl.program_id(0), total, NUM_XCDS):").replace("NUM_SMS", "NUM_XCDS"),
-    "start": triton("    for t in range(tl.program_id(0) // 2, total, tl.num_programs(0)):"),
-    "start by the tiles": triton("    for t in range(total - 1 - tl.program_id(0), total, tl.num_programs(0)):"),
-    "skipped trips": triton(
-        "    for t in range(tl.program_id(0), total, tl.num_programs(0)):", guard="if t > 7:\n            continue"
-    ),
-    "mask of the tile": triton(store="tl.store(c + pid_m * N + pid_n, 1, mask=pid_m < num_pid_m - 1)"),
-    "mask with a name": triton(
-        guard="inside = (pid_m < num_pid_m - 1) & (pid_n >= 0)", store="tl.store(c + pid_m * N + pid_n, 1, mask=inside)"
-    ),
-    "narrow parameter": REMAP.format(above="", high="tl.cdiv(num_pids, 8)", at="pid // 8").replace(
-        "(pid,", "(pid: tl.int16,"
-    ),
-    "another row": triton(store="row = pid_m // 2\n        tl.store(c + row * N + pid_n, 1)"),
-    "another axis": triton(store="b = tl.program_id(1) // 2\n        tl.store(c + b * M + pid_m * N + pid_n, 1)"),
-    "from trip to trip": triton(
-        "    k = 0\n    for t in range(tl.program_id(0), total, tl.num_programs(0)):", cast="t = t + k\n        k = 1"
-    ),
+    **{f"trip, {name}": triton(f"    done = 0\n{NP}", guard=text, store=f"tl.store({AT}, 1)\n        {end or 'pass'}")
+       for name, (text, end) in TRIPS.items()},
+    "two loops": triton(NP.replace("total", "total // 2"), store=f"tl.store({AT}, 1)\n{NP}\n        tl.store(c + t, 1)"),
+    "epilogue": triton(NP, store=f"tl.store({AT}, 1)\n    tl.store({AT} + 1, 1)"),
 }  # fmt: skip
 
 
@@ -171,19 +242,20 @@ def test_what_c_does_is_not_proved_wrong(tmp_path, name):
 def test_what_triton_does_is_not_proved_wrong(tmp_path, name):
     path = tmp_path / "k.py"
     path.write_text(WRONG_IN_TRITON[name], encoding="utf-8")
-    for found in check_file(path):
-        if found.name.endswith(("gemm", "remap_xcd")):
-            assert found.verdict != "proved", found.message
-            assert found.status == "skipped" or found.verdict == "refuted" or "supposing" in found.message, (
-                found.message
-            )
+    wanted = "gemm" if "def gemm" in WRONG_IN_TRITON[name] else "remap_xcd"
+    (found,) = check_file(path, function=wanted)
+    assert found.verdict != "proved", found.message
+    assert found.status == "error" or found.verdict == "refuted" or "supposing" in found.message, found.message
 
 
 def test_the_same_without_the_construct_is_proved(tmp_path):
     texts = {
         "a.hip": function(""), "b.hip": KERNEL.format(begin=PLAIN, end=STORE), "c.py": triton(),
         "d.py": triton("    for t in range(tl.program_id(0), total, tl.num_programs(0)):"),
-        "e.py": REMAP.format(above="", high="tl.cdiv(num_pids, 8)", at="(pid // 8).to(tl.int64)"),
+        "e.py": remap(at="(pid // 8).to(tl.int64)", above=OTHER, first="rest = 7 - other(rest, 8)"),
+        "i.py": triton(store=f"om = pid_m * BLOCK + tl.arange(0, BLOCK)\n        tl.store({AT}, 1, mask=om < M)"),
+        "j.py": triton("    t = tl.program_id(0)\n    while t < total:", store=f"tl.store({AT}, 1)\n        t = t + tl.num_programs(0)"),
+        "k.py": triton(store="put(c, pid_m, pid_n, N)", above=PUT.format("tl.store(p + a * n + b, 1)")),
         "f.hip": KERNEL.format(begin=f"for (int t = blockIdx.x; t < {ALL}; t += gridDim.x) {{", end=STORE + "}"),
         "g.hip": function("unsigned d = num_pids - pid;\nrest += d + pid - num_pids;"),
         "h.hip": function("rest = num_pids % EIGHT;", "#define EIGHT (4 + 4)\n"),
