@@ -23,6 +23,7 @@ CASES = [
     ("stencil_2d", {"M": 200, "N": 330}),
     ("spmv", {"M": 100, "N": 700, "NNZ_PER_ROW": 30, "BLOCK_SIZE": 32}),
     ("layer_norm", {"M": 20, "N": 300}),
+    ("stencil_3d", {}),
 ]
 
 
@@ -40,9 +41,7 @@ def lines_by_workgroup(trace):
 
 
 @pytest.mark.parametrize(("name", "sizes"), CASES[:4])
-def test_shares_are_those_of_sets(name, sizes, monkeypatch):
-    monkeypatch.setattr("swizzle_sim.pricing.sharing._TOUCHES_AT_ONCE", 500)
-    monkeypatch.setattr("swizzle_sim.pricing.sharing._CELLS_AT_ONCE", 3000)
+def test_shares_are_those_of_sets(name, sizes):
     trace = kernel(name, **sizes).build_trace(128)
     touched = lines_by_workgroup(trace)
     owners = Counter(line for mine in touched for line in mine)
@@ -135,7 +134,9 @@ def test_the_command(typed, tmp_path):  # noqa: F811
 
 
 def test_the_list_has_figures(capsys, monkeypatch):
-    monkeypatch.setattr("swizzle_sim.workload.kernels.kernel_names", lambda: ["attention_decode", "layer_norm", "smith_waterman"])
+    monkeypatch.setattr(
+        "swizzle_sim.workload.kernels.kernel_names", lambda: ["attention_decode", "layer_norm", "smith_waterman"]
+    )
     catalogue.kernels(json=True)
     entries = {one["name"]: one for one in json.loads(capsys.readouterr().out)["kernels"]}
     assert list(entries) == ["attention_decode", "layer_norm", "smith_waterman"]
