@@ -152,7 +152,9 @@ def test_the_command(typed, tmp_path):  # noqa: F811
 
 
 def test_the_list_has_figures(capsys, monkeypatch):
-    monkeypatch.setattr("swizzle_sim.workload.kernels.kernel_names", lambda: ["attention_decode", "layer_norm", "smith_waterman"])
+    monkeypatch.setattr(
+        "swizzle_sim.workload.kernels.kernel_names", lambda: ["attention_decode", "layer_norm", "smith_waterman"]
+    )
     catalogue.kernels(json=True)
     entries = {one["name"]: one for one in json.loads(capsys.readouterr().out)["kernels"]}
     assert list(entries) == ["attention_decode", "layer_norm", "smith_waterman"]
