@@ -13,7 +13,7 @@ import numpy as np
 
 from swizzle_sim.language.grid import Grid
 from xcd_model import Gpu, Trace, xcd_of
-from xcd_model.compiled.numba_setup import uncounted
+from xcd_model.compiled.numba_setup import njit
 from xcd_model.errors import SizeError
 
 LISTED = 8  # sharers named one by one
@@ -33,13 +33,14 @@ class Shared:
     share: np.ndarray = field(repr=False)
 
 
-@uncounted()
-def _touch(start, base, template, rel_start, rel, mine, marked, latest, several, count):
+@njit(cache=True, nogil=True)
+def _touch(touches, mine, marked, latest, several, count):
     """Go through the lines of one tensor that are marked, workgroup by workgroup; ``count`` those that each touches.
 
-    base : (n_instructions,) int64, first line, from the tensor's first one;  mine : (n_templates,) bool, the tensor's
+    touches : of a trace, ``base`` from the tensor's first line;  mine : (n_templates,) bool, the tensor's
     latest : (n_lines,) int32, -1: last workgroup that touched a line;  several : (n_lines,) bool, False: more did
     """
+    start, base, template, rel_start, rel = touches
     for workgroup in range(start.size - 1):
         for i in range(start[workgroup], start[workgroup + 1]):
             if not mine[template[i]]:
@@ -57,8 +58,8 @@ def _touched(trace: Trace, tensor: int, start: np.ndarray, marked: np.ndarray) -
     latest, several = np.full(marked.size, -1, np.int32), np.zeros(marked.size, bool)
     count = np.zeros(start.size - 1, np.int64)
     base = trace.base - trace.tensors[tensor].base_line
-    arrays = (base, trace.template, trace.rel_start, trace.rel, trace.tensor == tensor)
-    _touch(start, *arrays, marked, latest, several, count)
+    touches = (start, base, trace.template, trace.rel_start, trace.rel)
+    _touch(touches, trace.tensor == tensor, marked, latest, several, count)
     return latest >= 0, several, count
 
 
