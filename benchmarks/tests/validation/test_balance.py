@@ -34,7 +34,7 @@ def test_runs_of_groups_gain_hits_and_lose_balance_only_where_lengths_vary(vary)
     assert (contiguous.balance.heaviest_over_mean > 1.1) == vary
 
 
-@pytest.mark.xfail(strict=True, reason="published slower; misses cost power on the MI300X")
+@pytest.mark.xfail(strict=True, reason="published slower, as without power_w: misses cost power")
 def test_runs_of_groups_lose_time_where_lengths_vary():
     launched, contiguous, _ = jagged_cases("mi300x", True)
     assert contiguous.time_us > launched.time_us

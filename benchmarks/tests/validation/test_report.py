@@ -20,6 +20,7 @@ from xcd_model import gpu
 from xcd_model.errors import SpecError, SwizzleSimError, UnknownName
 
 ROOT = Path(__file__).parents[3]
+KEPT = ROOT / "benchmarks/evidence/pages/fidelity.csv"
 ROWS = all_rows()
 PAPER = [row for row in ROWS if row.table == "paper"]
 
@@ -95,10 +96,7 @@ def test_the_whole_way_on_a_few_rows(tmp_path):
     rows = [row for row in quick_rows(ROWS) if "16384" not in row.id]
     found = predict_all(rows, ["timed", "analytic"], processes=1)
     assert len(found) == 2 * len(rows)
-    committed = {
-        (line["id"], line["variant"]): line["predicted"]
-        for line in lines_of(ROOT / "benchmarks/evidence/pages/fidelity.csv")
-    }
+    committed = {(line["id"], line["variant"]): line["predicted"] for line in lines_of(KEPT)}
     for one in found:
         stated = committed[one.row.id, one.variant]
         assert one.value == (pytest.approx(float(stated), rel=1e-5) if stated else None), f"{one.row.id}: make fidelity"
@@ -118,11 +116,14 @@ def test_the_command_prints_and_refuses(tmp_path):
     assert (row["measured"], row["predicted"]) == (31.7, pytest.approx(100 * hits / requests))
     shown = CliRunner().invoke(app, ["--rows", "fused_elementwise@64:baseline", "--variant", "lockstep"])
     assert "fit" in shown.stdout and "+1.2" in shown.stdout
+    words = ["--rows", "fused_elementwise@64:baseline", "--variant", "lockstep", "--from", str(KEPT)]
+    assert CliRunner().invoke(app, words).stdout == shown.stdout
     for words in (["--gpu", "mi999"], ["--variant", "magic"], ["--rows", "nothing-like-it"], ["--half", "better"]):
         assert isinstance(CliRunner().invoke(app, words).exception, UnknownName)
     for words, why in (
         (["--half", "fit", "--kernel", "spmv"], "all are of the held out half"),
         (["--gpu", "h200", "--set", "mi300x.clock_mhz=2000"], "mi300x: .* none of the [0-9]+ rows is of that GPU"),
+        (["--from", str(KEPT), "--set", "mi300x.clock_mhz=2000"], "rows are not replayed with --from"),
     ):
         refused = CliRunner().invoke(app, words).exception
         assert isinstance(refused, SwizzleSimError) and re.search(why, str(refused))
