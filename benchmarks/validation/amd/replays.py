@@ -194,7 +194,11 @@ def _items(of_set: str) -> list[Item]:
 
 
 def write(lines: list[dict[str, Any]], path: Path) -> None:
-    """Write the table; a line lacks what its GPU has not."""
+    """Write the table, sets that were not replayed as they stand in it; a line lacks what its GPU has not."""
+    if path.exists():
+        anew = {line["set"] for line in lines}
+        with path.open(encoding="utf-8", newline="") as file:
+            lines = lines + [line for line in csv.DictReader(file) if line["set"] not in anew]
     names = list(dict.fromkeys(name for line in lines for name in line))
     with path.open("w", encoding="utf-8", newline="") as file:
         table = csv.DictWriter(file, names, lineterminator="\n")

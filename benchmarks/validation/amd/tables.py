@@ -45,6 +45,13 @@ class Gemm:
     depth: int
     stagger: int
     prefetch: int
+    # of the kernel in the logic file: what it multiplies, which may be narrower than what it loads; StaggerU's shift,
+    # and its mapping, which says what it staggers by (0 the tile along dimension 0, 1 along dimension 1, 3 both)
+    dtype: str
+    threads: int
+    lds_bytes: int
+    stagger_shift: int
+    stagger_mapping: int
 
     @property
     def tiles(self) -> tuple[int, int]:
@@ -57,21 +64,17 @@ class Gemm:
         return self.tiles[0] * self.tiles[1] * (2 * -(-self.size[2] // self.depth) + 1)
 
     @property
-    def dtype(self) -> str:
-        """Type of the arithmetic, the wider of the operands'."""
-        wide = max(self.types[:2], key=lambda name: BYTES[name])
-        return "fp8" if wide == "fp8bf8" else wide
-
-    @property
     def kind(self) -> str:
         """Types together, as the page has them."""
-        return "fp8" if self.dtype in ("fp8", "int8") else "bf16, fp16, mixed"
+        return "fp8" if BYTES[self.types[0]] == BYTES[self.types[1]] == 1 else "bf16, fp16, mixed"
 
     @property
     def name(self) -> str:
         """Identifies the trace."""
         sizes = "x".join(map(str, (*self.size, *self.tile, self.depth)))
-        return f"{'-'.join(self.types)}:{self.layout}:{sizes}:{self.stagger}:{self.prefetch}"
+        stagger = f"{self.stagger}.{self.stagger_shift}.{self.stagger_mapping}"
+        kernel = f"{self.dtype}.{self.threads}.{self.lds_bytes}"
+        return f"{'-'.join(self.types)}:{self.layout}:{sizes}:{stagger}:{self.prefetch}:{kernel}"
 
     @property
     def chooses(self) -> bool:
@@ -96,7 +99,7 @@ def tuned(fewest: int = FEWEST_TILES) -> tuple[Tuned, ...]:
     """Tuned GEMMs of MI300X of so many tiles: the last version of each problem of a file; one batch, K whole."""
     last: dict[tuple[str, ...], dict[str, str]] = {}
     names = ("source_path", "dtype_a", "dtype_b", "dtype_d", "layout", "M", "N", "K", "batch")
-    lines = lines_of("tuned_gemm_mi300x.csv")
+    lines = tuned_lines()
     for line in sorted(lines, key=lambda line: line["commit_date"]):
         last[tuple(line[name] for name in names)] = line
     times = _measured(lines)
@@ -115,6 +118,12 @@ def tuned(fewest: int = FEWEST_TILES) -> tuple[Tuned, ...]:
                     continue
                 found.append(Tuned(file, gemm, won, candidates, common, times.get((gemm, won))))
     return tuple(found)
+
+
+def tuned_lines() -> list[dict[str, str]]:
+    """Rows of the tuned table with what their logic files say of the kernel, where that was found."""
+    pairs = zip(lines_of("tuned_gemm_mi300x.csv"), lines_of("launched_gemm_mi300x.csv"), strict=True)
+    return [line | launched for line, launched in pairs if launched["threads"]]
 
 
 def _measured(lines: list[dict[str, str]]) -> dict[tuple[Gemm, Tensile], float]:
@@ -136,6 +145,7 @@ def order_of(line: dict[str, str]) -> Tensile:
 def gemm_of(line: dict[str, str]) -> Gemm:
     """GEMM of a row of the tuned table."""
     numbers = {name: int(line[name]) for name in ("M", "N", "K", "macro_tile_0", "macro_tile_1", "depth_u")}
+    kernel = {name: int(line[name]) for name in ("threads", "lds_bytes", "stagger_shift", "stagger_mapping")}
     return Gemm(
         types=(line["dtype_a"], line["dtype_b"], line["dtype_d"]),
         layout=line["layout"],
@@ -144,6 +154,8 @@ def gemm_of(line: dict[str, str]) -> Gemm:
         depth=numbers["depth_u"],
         stagger=int(line["stagger_u"]),
         prefetch=int(line["prefetch"]),
+        dtype=line["arithmetic"],
+        **kernel,
     )
 
 

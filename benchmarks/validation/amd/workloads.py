@@ -18,29 +18,26 @@ from .tables import BYTES, Aiter, Gemm
 
 THREADS = 256
 LDS_BYTES = 65536
-STAGGER_STRIDE_BYTES = 256  # Tensile's StaggerUStride
 
 
 def tuned_gemm(gemm: Gemm) -> Workload:
     """GEMM of hipBLASLt: A and B as laid out, C with M contiguous; tiles numbered ``w1 * n0 + w0``.
 
-    Occupancy follows from what Tensile lays out: two buffers of A and B in LDS where both fit, accumulators and as many
-    registers again as operands and addresses take, here 128.
+    Threads and LDS are those of the kernel in the logic file; registers, which it does not say, are taken to be the
+    accumulators and 128 for operands and addresses.
     """
-    (m, n, k), (tile_m, tile_n), depth = gemm.size, gemm.tile, gemm.depth
-    (n0, n1), item = gemm.tiles, max(BYTES[gemm.types[0]], BYTES[gemm.types[1]])
-    one_buffer = (tile_m + tile_n) * depth * item
+    (m, n, k), (tile_m, tile_n), (n0, n1) = gemm.size, gemm.tile, gemm.tiles
     flops = 2.0 * n0 * tile_m * n1 * tile_n * k
     return Workload(
         name="tuned_gemm",
         problem={"M": m, "N": n, "K": k},
         dtype=gemm.dtype,
         resources=Resources(
-            threads=THREADS,
-            vgprs=min(512, tile_m * tile_n // THREADS + 128),
-            lds_bytes=min(LDS_BYTES, 2 * one_buffer if 2 * one_buffer <= LDS_BYTES else one_buffer),
+            threads=gemm.threads,
+            vgprs=min(512 // max(1, gemm.threads // THREADS), tile_m * tile_n // gemm.threads + 128),
+            lds_bytes=min(LDS_BYTES, gemm.lds_bytes),
             instructions_in_flight=2 * gemm.prefetch,
-            source="assumed of the tile",
+            source="threads and LDS of the logic file; registers assumed of the tile",
         ),
         flops=2.0 * m * n * k,
         issued_flops=flops,
@@ -56,7 +53,7 @@ def _tensile_trace(gemm: Gemm, line_bytes: int) -> Trace:
     build = TraceBuilder(n_workgroups=n0 * n1, line_bytes=line_bytes)
     w1, w0 = np.divmod(np.arange(n0 * n1), n0)
     steps = -(-k // depth)
-    inner = (np.arange(steps)[None, :] + staggered(gemm, w0, steps)[:, None]) % steps * depth
+    inner = (np.arange(steps)[None, :] + staggered(gemm, w0, w1)[:, None]) % steps * depth
     a, b = ("a", m, gemm.layout[0] == "T"), ("b", n, gemm.layout[1] == "N")
     loads = []
     for (name, side, k_fast), at, tile, kind in ((a, w0, tile_m, gemm.types[0]), (b, w1, tile_n, gemm.types[1])):
@@ -73,17 +70,16 @@ def _tensile_trace(gemm: Gemm, line_bytes: int) -> Trace:
     return build.trace()
 
 
-def staggered(gemm: Gemm, w0: np.ndarray, steps: int) -> np.ndarray:
-    """First K step of each workgroup: ``(w0 & mask) << shift``, the mask halved until a loop holds it.
+def staggered(gemm: Gemm, w0: np.ndarray, w1: np.ndarray) -> np.ndarray:
+    """First K step of each tile: ``(by & mask) << shift``, the mask halved until the loop's whole steps hold it.
 
-    Source: ROCm/hipBLASLt, TensileLite ContractionSolution and graStaggerOffset.
+    Source: ROCm/hipBLASLt, TensileLite's declareStaggerParms.
     """
-    step_bytes = gemm.depth * max(BYTES[gemm.types[0]], BYTES[gemm.types[1]])
-    shift = max(0, (STAGGER_STRIDE_BYTES // step_bytes).bit_length() - 1)
-    mask = gemm.stagger
-    while mask > 1 and steps < mask << shift:
-        mask //= 2
-    return (w0 & max(0, mask - 1)) << shift
+    whole, shift, stagger = gemm.size[2] // gemm.depth, gemm.stagger_shift, gemm.stagger
+    while stagger and whole < stagger << shift:
+        stagger //= 2
+    by = {0: w0, 1: w1, 3: w1 * gemm.tiles[0] + w0}.get(gemm.stagger_mapping, np.zeros_like(w0))  # others: all alike
+    return (by & max(0, stagger - 1)) << shift
 
 
 def aiter_gemm(gemm: Aiter) -> Workload:
