@@ -173,13 +173,7 @@ def _declaration(path: Path, document: Mapping[str, Any], launch: Mapping[str, A
     indices = {name for name in inputs if roles.get(name, "in") == "in"}
     integers = {name: value for name, value in given.items() if type(value) is int}
     constants = {**integers, **{name: v for name, v in launch["constexprs"].items() if type(v) is int}}
-    first: dict[str, str] = {}  # argument by all that says which tensor it is
-    place = ("storage", "offset_bytes", "dtype", "shape", "strides")
-    same_as = {
-        name: first.setdefault(json.dumps([one[key] for key in place]), name)
-        for name, one in tensors.items()
-        if "storage" in one and "offset_bytes" in one
-    }
+    same_as = _given_twice(tensors)
     # a tensor without items is never read; it is declared with one
     shapes = {name: ([n or 1 for n in one["shape"] or [1]], one["strides"] or [1]) for name, one in tensors.items()}
     sizes = RecordedSizes(integers, shapes, indices, launch["grid"], axes.counts(constants))
@@ -198,7 +192,7 @@ def _declaration(path: Path, document: Mapping[str, Any], launch: Mapping[str, A
                     role=roles.get(name, "in"),
                     is_index=name in indices,
                     block=tuple(tensors[name]["block"]) if tensors[name].get("block") else None,
-                    same_as="" if same_as.get(name, name) == name else same_as[name],
+                    same_as=same_as.get(name, ""),
                 )
         return found
 
@@ -222,6 +216,17 @@ def _declaration(path: Path, document: Mapping[str, Any], launch: Mapping[str, A
         name=launch["name"],
         summary=f"Recorded {launch['count']} times on {gpu}, in {path.name}",
     )
+
+
+def _given_twice(tensors: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """First argument that is the same tensor, of those that have one before them."""
+    first: dict[str, str] = {}
+    found: dict[str, str] = {}
+    for name, one in tensors.items():
+        place = [one.get(key) for key in ("storage", "offset_bytes", "dtype", "shape", "strides")]
+        owner = name if place[0] is None else first.setdefault(json.dumps(place), name)
+        found |= {name: owner} if owner != name else {}
+    return found
 
 
 def _values(path: Path, name: str, tensor: Mapping[str, Any]) -> np.ndarray:
