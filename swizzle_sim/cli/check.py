@@ -70,7 +70,7 @@ _CERTIFICATE = "Write the proofs there: python -m swizzle_sim.proof.checker FILE
 Certificate = Annotated[Path | None, option("--certificate", metavar="FILE", help=_CERTIFICATE)]
 _ALLOW = "Exit 0 though functions are skipped, or nothing is found."
 AllowSkips = Annotated[bool, _of_files("--allow-skips", help=_ALLOW)]
-_BASELINE = "Findings that are known, and pass; those that are found no more are said."
+_BASELINE = "Known findings, which pass; an entry that is gone is named."
 Baseline = Annotated[Path | None, _of_files("--baseline", metavar="FILE", help=_BASELINE)]
 _WRITE = "Write all that is found there, for --baseline; exit 0."
 WriteBaseline = Annotated[Path | None, _of_files("--write-baseline", metavar="FILE", help=_WRITE)]
