@@ -124,7 +124,7 @@ def init_kernel(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Write the Kernel(...) declaration of a Triton function, as far as its source tells."""
+    """Write the Kernel(...) declaration of a Triton function, from its source."""
     from swizzle_sim.capture.init_kernel import write_declaration
 
     path, open_points = write_declaration(function, output)

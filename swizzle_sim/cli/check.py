@@ -52,7 +52,7 @@ Sarif = Annotated[Path | None, _of_files("--sarif", metavar="FILE", help="Write 
 _CERTIFICATE = "Write the proofs there: python -m swizzle_sim.proof.checker FILE checks them, with code of its own."
 Certificate = Annotated[Path | None, option("--certificate", metavar="FILE", help=_CERTIFICATE)]
 _ALLOW = "Exit 0 though functions are skipped, or nothing is found."
-_BASELINE = "Findings that are known, and pass; those that are found no more are said."
+_BASELINE = "Known findings, which pass; an entry that is gone is named."
 _WRITE = "Write all that is found there, for --baseline; exit 0."
 Statistics = Annotated[bool, _of_files("--statistics", help="Count the findings of each code, and list none.")]
 _EXCLUDE = "Of folders, leave this out, in the words of .gitignore."

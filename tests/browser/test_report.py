@@ -160,14 +160,3 @@ def test_on_paper(opened):
     assert all(opened.locator(f"#s{i}").is_visible() for i in (1, 2, 3))
     assert opened.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert len(opened.pdf(format="A4")) > 100_000
-
-
-def test_without_script_the_pictures_are_there(browser, report):
-    context = browser.new_context(java_script_enabled=False, viewport={"width": 390, "height": 844})
-    plain = context.new_page()
-    plain.goto(report.as_uri())
-    assert not plain.locator("#slider").is_visible()
-    assert all(one.is_visible() for one in plain.locator(".drawn > svg").all())
-    plain.get_by_text("Triton", exact=True).first.click()
-    assert plain.locator("#s2").is_visible() and not plain.locator("#s1").is_visible()
-    context.close()

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
-from types import SimpleNamespace
 
 import pytest
 
 from swizzle_sim.explore import request_queue as working
-from swizzle_sim.explore.request_queue import MAX_PAGES, LatestOnlyQueue, Worker
+from swizzle_sim.explore import show
+from swizzle_sim.explore.evaluate import Evaluator
+from swizzle_sim.explore.request_queue import MAX_PAGES, Job, LatestOnlyQueue, TimedJobs, Worker
 from swizzle_sim.explore.state import State
 from xcd_model.errors import ReplayError
 
+SMALL = (("M", 512), ("N", 512), ("K", 128), ("BLOCK_M", 128), ("BLOCK_N", 128), ("BLOCK_K", 64))
 SLOW = State(  # no two neighbours in step
     kernel="transpose",
     sizes=(("M", 16384), ("N", 16384)),
@@ -20,17 +22,34 @@ SLOW = State(  # no two neighbours in step
 )
 
 
-class Recorder:
-    """Stands for a worker: remembers what it is asked, and answers with it when it is let."""
+class Slow:
+    """Stands for a worker: answers with its query when it is let, unless it is superseded before."""
+
+    ready, cards = True, {}
 
     def __init__(self):
-        self.asked, self.ready, self.cards = [], True, {}
-        self.may_answer = threading.Event()
+        self.begun, self.given_up, self.may_answer = [], [], threading.Event()
 
     def evaluate(self, query, *, limit_s, stale):
-        self.asked.append(query)
-        assert self.may_answer.wait(5)
-        return None if stale() else SimpleNamespace(query=query)
+        self.begun.append(query)
+        while not self.may_answer.is_set():
+            if stale():
+                self.given_up.append(query)
+                return None
+            time.sleep(0.002)
+        if query == "wrong":
+            raise ReplayError("stopped after 1200 s")
+        return query
+
+    def close(self):
+        pass
+
+
+def until(true):
+    end = time.monotonic() + 10
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.002)
 
 
 def in_thread(queue, page, query, answers):
@@ -40,7 +59,7 @@ def in_thread(queue, page, query, answers):
 
 
 def test_of_requests_that_come_together_only_the_newest_is_begun():
-    recorder = Recorder()
+    recorder = Slow()
     recorder.may_answer.set()
     queue, answers = LatestOnlyQueue(recorder, pause_s=0.2), []
     threads = []
@@ -50,26 +69,25 @@ def test_of_requests_that_come_together_only_the_newest_is_begun():
     threads.append(in_thread(queue, "other page", "x", answers))
     for thread in threads:
         thread.join()
-    assert sorted(recorder.asked) == ["c", "x"]
-    assert {query: found and found.query for query, found in answers} == {"a": None, "b": None, "c": "c", "x": "x"}
+    assert sorted(recorder.begun) == ["c", "x"]
+    assert {query: found for query, found in answers} == {"a": None, "b": None, "c": "c", "x": "x"}
 
 
 def test_what_was_begun_is_stale_once_the_page_asks_again():
-    recorder = Recorder()
+    recorder = Slow()
     queue, answers = LatestOnlyQueue(recorder, pause_s=0), []
     first = in_thread(queue, "page", "a", answers)
-    while not recorder.asked:
-        time.sleep(0.001)
+    until(lambda: recorder.begun)
     second = in_thread(queue, "page", "b", answers)
     time.sleep(0.05)
     recorder.may_answer.set()
     first.join()
     second.join()
-    assert {query: found and found.query for query, found in answers} == {"a": None, "b": "b"}
+    assert {query: found for query, found in answers} == {"a": None, "b": "b"}
 
 
 def test_pages_are_forgotten():
-    recorder = Recorder()
+    recorder = Slow()
     recorder.may_answer.set()
     queue = LatestOnlyQueue(recorder, pause_s=0)
     for page in range(2 * MAX_PAGES):
@@ -97,3 +115,51 @@ def test_what_takes_too_long_is_stopped_and_so_is_what_nobody_waits_for(worker, 
     assert (
         worker.evaluate(SLOW.query(), limit_s=60.0, stale=lambda: worker.ready) is None
     )  # begun by a new process, and given up
+
+
+# ---- The timed replay of a page, in the background.
+@pytest.fixture
+def slow():
+    return Slow()
+
+
+def test_a_job_runs_in_the_background(slow):
+    jobs = TimedJobs(lambda: slow)
+    job = jobs.submit("page", "a")
+    assert not job.over and jobs.submit("page", "a") is job
+    slow.may_answer.set()
+    until(lambda: job.over)
+    assert job.result == "a" and slow.begun == ["a"]
+
+
+def test_a_newer_job_of_the_page_stops_the_older_and_so_does_dropping_it(slow):
+    jobs = TimedJobs(lambda: slow)
+    first = jobs.submit("page", "a")
+    until(lambda: slow.begun == ["a"])
+    second = jobs.submit("page", "b")
+    until(lambda: slow.given_up == ["a"])
+    assert first.error == "superseded" or not first.over
+    until(lambda: slow.begun == ["a", "b"])
+    jobs.drop("page")
+    until(lambda: slow.given_up == ["a", "b"])
+    assert second.result is None
+
+
+def test_an_error_is_told(slow):
+    slow.may_answer.set()
+    job = TimedJobs(lambda: slow).submit("page", "wrong")
+    until(lambda: job.over)
+    assert "No timed replay: stopped after" in str(show.timed(job))
+
+
+def test_what_is_shown_of_a_job():
+    job = Job("q")
+    job.began_s -= 10
+    assert "replaying in time: 10 s so far" in str(show.timed(job))
+    state = State(sizes=SMALL, swizzle="column", pins=("<b>row</b>",), replay="timed")
+    job.result = Evaluator(compile=False).evaluate(state)
+    shown = str(show.timed(job))
+    assert "timed-figures" in shown and "timed-pins" in shown
+    cards = str(show.side_by_side(job.result))
+    assert "in view" in cards and "<b>row</b>" in cards and "dangerously" not in cards
+    assert show.side_by_side(Evaluator(compile=False).evaluate(State(sizes=SMALL))) == []
