@@ -365,7 +365,7 @@ class PrologueReader:
         facts = Facts(
             lambda test: not carried_by(loop, test) and self._is_readable(test, body, answers),
             lambda name, by, size: self._is_inside(name, by, size, once),
-            {name: values[0] for name, values in _every_value(self.function).items() if len(values) == 1},
+            _one_value(self.function),
         )
         effects = Effects(body, answers, self.source, facts)
         own = sorted(one for one in effects.arrived if one.startswith(OWN_ID))
@@ -502,8 +502,8 @@ class PrologueReader:
         raise self.source.error(node, message, code)
 
 
-def _every_value(function: ast.FunctionDef) -> dict[str, list[ast.expr]]:
-    """Values of each name that plain assignments anywhere in a function, and nothing else, give it."""
+def _one_value(function: ast.FunctionDef) -> dict[str, ast.expr]:
+    """Value of each name that plain assignments anywhere in a function, and nothing else, give it: all the same."""
     found: dict[str, list[ast.expr]] = {}
     others = set()
     for one in ast.walk(function):
@@ -512,7 +512,8 @@ def _every_value(function: ast.FunctionDef) -> dict[str, list[ast.expr]]:
                 found.setdefault(name, []).append(value)
             case ast.Assign() | ast.AugAssign() | ast.For():
                 others |= stored(one.target if isinstance(one, ast.AugAssign | ast.For) else one)
-    return {name: values for name, values in found.items() if name not in others}
+    return {name: values[0] for name, values in found.items()
+            if name not in others and len({ast.unparse(one) for one in values}) == 1}  # fmt: skip
 
 
 def _without_tile(body: list[ast.stmt], count: int, axes: int) -> list[ast.stmt]:
