@@ -508,6 +508,8 @@ def _one_value(function: ast.FunctionDef) -> dict[str, ast.expr]:
     others = set()
     for one in ast.walk(function):
         match one:
+            case ast.Assign([ast.Name(name)], ast.Name(again)) if again == name:
+                pass  # of a hint
             case ast.Assign([ast.Name(name)], value):
                 found.setdefault(name, []).append(value)
             case ast.Assign() | ast.AugAssign() | ast.For():
