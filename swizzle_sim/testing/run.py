@@ -106,11 +106,7 @@ def check_target(target: Target, over: Options | None = None) -> CheckResult:
 
 
 def check_files(
-    files: Sequence[tuple[Path, str]],
-    over: Options | None = None,
-    *,
-    jobs: int = 0,
-    call: bool = False,
+    files: Sequence[tuple[Path, str]], over: Options | None = None, *, jobs: int = 0, call: bool = False
 ) -> Iterator[list[CheckResult]]:
     """Yield the results of each file, in the order given.
 

@@ -162,12 +162,7 @@ def _subsets(several: Mapping[str, tuple[int, ...]], most: int = MOST_CHOICES) -
 
 
 def _proof_of_each(
-    form: Form,
-    several: Mapping[str, tuple[int, ...]],
-    sizes: dict[str, int],
-    where: str,
-    xcds: int | None,
-    steps: int,
+    form: Form, several: Mapping[str, tuple[int, ...]], sizes: dict[str, int], where: str, xcds: int | None, steps: int
 ) -> str:
     """Sizes that the proofs of all choices cover together; empty where one is not found."""
     each: list[Proof] = []

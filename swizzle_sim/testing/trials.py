@@ -9,15 +9,7 @@ from typing import Any
 from swizzle_sim.language.ir import GRID_NAMES
 from swizzle_sim.language.lattice import KINDS, Trial, claim, name_domain, named
 from swizzle_sim.language.rules import CHECK_STEPS
-from swizzle_sim.language.verdict import (
-    EVERY_GRID_TRIED,
-    NOWHERE,
-    REFUTED,
-    TESTED,
-    Budget,
-    Counterexample,
-    where_text,
-)
+from swizzle_sim.language.verdict import EVERY_GRID_TRIED, NOWHERE, REFUTED, TESTED, Budget, Counterexample, where_text
 from swizzle_sim.testing.candidate import Candidate
 from swizzle_sim.testing.choices import Sides, launches_of_choices, sized, sizes_of_quotients
 from swizzle_sim.testing.directive import Options
@@ -214,11 +206,7 @@ def _without_hint(candidate: Candidate, options: Options, counts: tuple[int, ...
 
 
 def _by_counts(
-    candidate: Candidate,
-    options: Options,
-    counts: tuple[int, ...],
-    holds: Holds,
-    sides: Sides,
+    candidate: Candidate, options: Options, counts: tuple[int, ...], holds: Holds, sides: Sides
 ) -> Iterator[Point]:
     """Launches of a kernel that reads its sizes for counts of tiles only: past every period of these counts."""
     assert candidate.counted is not None

@@ -150,7 +150,7 @@ class Doubts(ast.NodeTransformer):
             or name in self.source.named
             or any(map(IMPORTS.match, said))
         )
-        return self.source.doubt(name) or ("" if known or not said else f"{name}, which {said[0]} binds,")
+        return self.source.doubt(name) or ("" if known or not said else f"{name}, which is bound otherwise,")
 
     def _of_another(self, name: str) -> str:
         """Why ``tl``, which a file imports from another of its own tree, is not Triton's."""
@@ -262,7 +262,8 @@ def _refuse_several(call: ast.Call, other: SourceFile, name: str, source: Source
 
 def _comes_twice(source: SourceFile, name: str) -> bool:
     """Whether a name that a file binds comes from another of which it takes every name, too."""
-    return name in source.bindings and any(name in one.bindings for one in Imports.of(source).star_files)
+    said = source.bindings.get(name)
+    return said is not None and any(one.bindings.get(name, said) != said for one in Imports.of(source).star_files)
 
 
 def _bound(source: SourceFile, function: ast.FunctionDef) -> set[str]:

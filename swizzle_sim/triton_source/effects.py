@@ -123,13 +123,13 @@ class Effects:
             else:
                 found.append(stmt)
                 if id(stmt) in self._stores:
-                    found.append(self._stored(stmt, body))
+                    found.append(self._stored(stmt))
         return found
 
-    def _stored(self, stmt: ast.stmt, body: list[ast.stmt]) -> ast.stmt:
+    def _stored(self, stmt: ast.stmt) -> ast.stmt:
         """Note of a store, under those parts of its mask that can be read and do not plainly hold."""
         whole = _stores_here(stmt)
-        for test in _masks(self._masks.get(id(stmt), []), body):
+        for test in _masks(self._masks.get(id(stmt), []), self.facts.values):
             if self._holds(test):
                 continue
             if self.facts.readable(test):
@@ -482,12 +482,8 @@ def _first_item(node: ast.expr) -> ast.expr | None:
     return node
 
 
-def _masks(masks: list[ast.expr], body: list[ast.stmt]) -> list[ast.expr]:
+def _masks(masks: list[ast.expr], values: Mapping[str, ast.expr]) -> list[ast.expr]:
     """Conditions that masks join."""
-    names = [name for one in body for name in stored(one)]
-    values = {one.targets[0].id: one.value for one in body
-              if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name)
-              and names.count(one.targets[0].id) == 1}  # fmt: skip
     todo, found = [*masks], []
     for one in todo:
         match one:

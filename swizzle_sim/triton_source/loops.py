@@ -47,10 +47,7 @@ def unrolled(loop: TileLoop) -> list[ast.stmt]:
 
 
 def programs_assumed(
-    loop: TileLoop,
-    parameters: Sequence[str],
-    answers: Sequence[str],
-    refuse: Callable[[ast.AST, str, str], None],
+    loop: TileLoop, parameters: Sequence[str], answers: Sequence[str], refuse: Callable[[ast.AST, str, str], None]
 ) -> str:
     """Name that is supposed to hold the number of programs; empty where the launch itself gives it."""
     values = {one.targets[0].id: one.value for one in loop.before

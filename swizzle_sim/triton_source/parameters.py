@@ -7,13 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from swizzle_sim.triton_source.aliases import Aliases
-from swizzle_sim.triton_source.source_file import (
-    SourceFile,
-    defaults_of,
-    is_constexpr,
-    parameters_of,
-    tuned_values,
-)
+from swizzle_sim.triton_source.source_file import SourceFile, defaults_of, is_constexpr, parameters_of, tuned_values
 
 LOADS, STORES = ("load", "atomic_load"), ("store", "atomic_store")
 ROUNDS = 4  # passes over the body until names that stand for pointers are known

@@ -98,18 +98,8 @@ class PrologueReader:
 
     def prologue(self, wanted: tuple[str, ...], tiles: tuple[str, ...] = ()) -> Prologue:
         """Prologue with the names of the tile that are wanted, or the usual ones, and its coordinates' extents."""
-        if self.returns and self.reads_id and self.parameters[:1] == ("pid",):
-            self.refuse(self.function, f"{self.function.name} takes pid and reads a program id, too: not modelled")
         if self.returns:
-            before, every = self.inliner.returned(self.function)
-            names = self._returned_names() or every
-            # what is the same in all workgroups, such as a count returned beside the id, is no coordinate
-            own = [k for k, name in enumerate(every) if self._differs(*slice_of(before, {name}))] or range(len(every))
-            if {names[k] for k in own} in map(
-                set, CANONICAL
-            ):  # ``return pid_n, pid_m``: each counts what its name says
-                own = sorted(own, key=names.__getitem__)
-            answers, spelled = [every[k] for k in own], [names[k] for k in own]
+            before, answers, spelled = self._of_function()
         else:
             before, answers = self._of_kernel(wanted)
             spelled = answers
@@ -158,6 +148,18 @@ class PrologueReader:
             assumed=tuple(dict.fromkeys(self.assumed)),
             is_wide="int64" in ast.unparse(self.source.function(self.name)),
         )
+
+    def _of_function(self) -> tuple[list[ast.stmt], list[str], list[str]]:
+        """Statements of a function that returns its tile, the names that hold it, and those that it has in the file."""
+        if self.reads_id and self.parameters[:1] == ("pid",):
+            self.refuse(self.function, f"{self.function.name} takes pid and reads a program id, too: not modelled")
+        before, every = self.inliner.returned(self.function)
+        names = self._returned_names() or every
+        # what is the same in all workgroups, such as a count returned beside the id, is no coordinate
+        own = [k for k, name in enumerate(every) if self._differs(*slice_of(before, {name}))] or range(len(every))
+        if {names[k] for k in own} in map(set, CANONICAL):  # ``return pid_n, pid_m``: each counts what its name says
+            own = sorted(own, key=names.__getitem__)
+        return before, [every[k] for k in own], [names[k] for k in own]
 
     def _counted(
         self, body: list[ast.stmt], last: list[ast.stmt], answers: list[str], spelled: Sequence[str], launch: str
@@ -365,7 +367,7 @@ class PrologueReader:
         facts = Facts(
             lambda test: not carried_by(loop, test) and self._is_readable(test, body, answers),
             lambda name, by, size: self._is_inside(name, by, size, once),
-            {name: values[0] for name, values in _every_value(self.function).items() if len(values) == 1},
+            _one_value(self.function),
         )
         effects = Effects(body, answers, self.source, facts)
         own = sorted(one for one in effects.arrived if one.startswith(OWN_ID))
@@ -504,17 +506,20 @@ class PrologueReader:
         raise self.source.error(node, message, code)
 
 
-def _every_value(function: ast.FunctionDef) -> dict[str, list[ast.expr]]:
-    """Values of each name that plain assignments anywhere in a function, and nothing else, give it."""
+def _one_value(function: ast.FunctionDef) -> dict[str, ast.expr]:
+    """Value of each name that plain assignments anywhere in a function, and nothing else, give it: all the same."""
     found: dict[str, list[ast.expr]] = {}
     others = set()
     for one in ast.walk(function):
         match one:
+            case ast.Assign([ast.Name(name)], ast.Name(again)) if again == name:
+                pass  # of a hint
             case ast.Assign([ast.Name(name)], value):
                 found.setdefault(name, []).append(value)
             case ast.Assign() | ast.AugAssign() | ast.For():
                 others |= stored(one.target if isinstance(one, ast.AugAssign | ast.For) else one)
-    return {name: values for name, values in found.items() if name not in others}
+    return {name: values[0] for name, values in found.items()
+            if name not in others and len({ast.unparse(one) for one in values}) == 1}  # fmt: skip
 
 
 def _without_tile(body: list[ast.stmt], count: int, axes: int) -> list[ast.stmt]:

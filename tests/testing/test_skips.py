@@ -129,10 +129,7 @@ REFUSED = {
         f"{ONE}{SPLIT}switch (m) {{\ncase 1: return x;\ndefault: return x;\n}}\n}}\n",
         ":6:1: 'return x;' is not modelled",
     ),
-    "jump": (
-        f"{ONE}{SPLIT}if (x > 3) goto end;\nx += 0;\nend: return x;\n}}\n",
-        ":5:1: 'goto end;' is not modelled",
-    ),
+    "jump": (f"{ONE}{SPLIT}if (x > 3) goto end;\nx += 0;\nend: return x;\n}}\n", ":5:1: 'goto end;' is not modelled"),
     "jump before the tile": (
         f"__global__ void gemm(float* c, int m, int n) {{\nint bid = blockIdx.x;\n{SPLIT}if (x > 3) goto end;\n"
         "end: int pid_m = x / n;\nint pid_n = x % n;\nc[pid_m * n + pid_n] = 1;\n}\n",

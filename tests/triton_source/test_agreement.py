@@ -215,10 +215,7 @@ NO_KERNELS = {
 @pytest.mark.parametrize("text", NO_KERNELS.values(), ids=list(NO_KERNELS))
 def test_what_is_no_kernel_is_one_for_none_of_those_that_run_it(file, text):
     file.write_text(text)
-    for read in (
-        lambda: write_declaration(f"{file}:kernel", None),
-        lambda: read_source(file).kernel("kernel"),
-    ):
+    for read in (lambda: write_declaration(f"{file}:kernel", None), lambda: read_source(file).kernel("kernel")):
         with pytest.raises(SwizzleSimError, match=r"no @triton\.jit function kernel at the top level; there is none"):
             read()
 
