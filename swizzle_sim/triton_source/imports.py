@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import copy
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 from weakref import WeakKeyDictionary
 
-from swizzle_sim.triton_source.c_preprocessor import FINDERS, Headers, Macro, called_in, macros_for
+from swizzle_sim.triton_source.c_preprocessor import FINDERS, Headers, Macro, called_in, defined_in
 from swizzle_sim.triton_source.source_file import SourceFile, read_source
 from xcd_model.errors import LanguageError
 
@@ -108,11 +109,18 @@ def parsed(path: Path, given: frozenset[tuple[str, Macro]] = frozenset()) -> Sou
 
 def included(name: str, headers: Headers) -> tuple[SourceFile, str] | None:
     """Function of a header, or of one that it includes."""
-    for path, macros in headers.items():
-        found = parsed(path, macros_for(path, macros)) if name.rpartition(".")[2] in called_in(path) else None
-        if found is not None and name in found.every_function:
-            return found, name
-    return None
+    first: SourceFile | None = None
+    for path, context in headers.items():
+        wanted = called_in(path) if first is None else defined_in(path)
+        found = parsed(path, context.given) if name.rpartition(".")[2] in wanted else None
+        if found is None or name not in found.every_function:
+            continue
+        if first is not None and ast.dump(first.every_function[name]) != ast.dump(found.every_function[name]):
+            several = copy.copy(first.every_function[name])  # of two namespaces, or for other types
+            several.is_one_of_several = True  # type: ignore[attr-defined]
+            return SourceFile(first.filename, first.text, ast.Module([several], [])), name
+        first = first or found
+    return (first, name) if first is not None else None
 
 
 def _header_function(name: str, headers: Headers) -> ast.FunctionDef | None:
