@@ -135,10 +135,12 @@ class _File:
                 self.calls.unread[name] = f"{name}, of which there are several"
 
     def _is_standard(self, name: str) -> bool:
-        """Whether all functions of a name that may take two integers are what it says."""
-        found = [one for one in self.definitions if one.name == name and one.is_whole and len(one.parameters) == 2
+        """Whether no function of a name that may take integers does anything else than the compiler's."""
+        count = 1 if name == "abs" else 2
+        every = [one for one in self.definitions if one.name == name and one.result != ""]  # not of nothing
+        found = [one for one in every if one.is_whole and len(one.parameters) == count
                  and not any(variable.why for variable in one.parameters)]  # fmt: skip
-        return bool(found) and all(is_standard(name, one) for one in found)
+        return all(is_standard(name, one) for one in found) and (bool(found) or all(one.is_whole for one in every))
 
     def _written(self) -> None:
         """Names from outside that functions assign are not read, whatever function it is."""

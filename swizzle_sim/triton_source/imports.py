@@ -109,18 +109,18 @@ def parsed(path: Path, given: frozenset[tuple[str, Macro]] = frozenset()) -> Sou
 
 def included(name: str, headers: Headers) -> tuple[SourceFile, str] | None:
     """Function of a header, or of one that it includes."""
-    first: SourceFile | None = None
+    homes: list[SourceFile] = []
     for path, context in headers.items():
-        wanted = called_in(path) if first is None else defined_in(path)
+        wanted = defined_in(path) if homes else called_in(path)
         found = parsed(path, context.given) if name.rpartition(".")[2] in wanted else None
-        if found is None or name not in found.every_function:
-            continue
-        if first is not None and ast.dump(first.every_function[name]) != ast.dump(found.every_function[name]):
-            several = copy.copy(first.every_function[name])  # of two namespaces, or for other types
-            several.is_one_of_several = True  # type: ignore[attr-defined]
-            return SourceFile(first.filename, first.text, ast.Module([several], [])), name
-        first = first or found
-    return (first, name) if first is not None else None
+        homes += [found] if found is not None and name in found.every_function else []
+    functions = [one.every_function[name] for one in homes]
+    if len({ast.dump(one) for one in functions}) < 2:
+        return (homes[0], name) if homes else None
+    several = copy.copy(functions[0])  # of two namespaces, or for other types
+    several.is_one_of_several = True  # type: ignore[attr-defined]
+    several.is_standard = all(getattr(one, "is_standard", False) for one in functions)  # type: ignore[attr-defined]
+    return SourceFile(homes[0].filename, homes[0].text, ast.Module([several], [])), name
 
 
 def _header_function(name: str, headers: Headers) -> ast.FunctionDef | None:
