@@ -118,7 +118,7 @@ def _known_call(name: str, given: list[Node], template: list[Node], node: Node, 
     call = ast.Call(ast.Name(name, ast.Load()), [converted(one, kind, node, names) for one in args], [])
     if name in BUILTINS:
         other = names.calls.included(name)
-        if other is not None and getattr(other, "takes_integers", True):
+        if other is not None and not getattr(other, "is_standard", False):
             return None
         call.is_builtin = True  # type: ignore[attr-defined]
     return Value(call, kind) if not template else None

@@ -31,6 +31,7 @@ _PLAIN = re.compile(
     r"|^(?:binary|unary|conditional|parenthesized|cast|comma|subscript|field|pointer|sizeof|alignof|call|assignment|update"
     r"|lambda|new|compound_literal)_expression$"
 )
+_DECLARES = ("function_definition", "function_declarator")  # as which the grammar takes ``f(a) = b``
 _LEAVES = {
     "goto_statement", "labeled_statement", "try_statement", "throw_statement", "co_return_statement",
     "co_yield_statement", "co_await_expression", "statement_identifier", "seh_try_statement", "return_statement",
@@ -64,8 +65,8 @@ def changed(root: Node | None, names: Names) -> Iterator[tuple[str, Node]]:
             left, right = fields(node, "left", "right")
             if not apart(left, names)[0].kind:  # a stream
                 yield from ((name, node) for name in _bound(right))
-        elif not _PLAIN.search(node.type):
-            yield from ((name, node) for name in identifiers(node))
+        elif node.type in _DECLARES or not _PLAIN.search(node.type):
+            yield from ((text_of(one), node) for one in inside(node) if one.type in ("identifier", "type_identifier"))
             continue
         todo += reversed(node.named_children)
 
@@ -81,7 +82,7 @@ def _by_call(node: Node, names: Names) -> list[str]:
     own = names.own_function(name)
     if own is not None:
         if own.is_whole:
-            given = [one for one, wanted in zip(given, own.parameters, strict=False) if wanted.name in own.changed]
+            given = [one for one, wanted in zip(given, own.parameters, strict=False) if not own.keeps(wanted)]
         return [] if handed_out(node, names) else [one for part in given for one in _bound(part)] + outside
     found = names.calls.included(name) if name and names.find(name) is None else None
     if found is not None and not getattr(found, "by_reference", True):
@@ -157,15 +158,17 @@ def _may_hold(node: Node, target: Node, names: Names) -> bool:
     if "reference" in target.type or "pointer" in target.type:
         return True
     kind = text_of(node.parent.child_by_field_name("type")) if node.parent is not None else ""
-    if kind == "auto":  # an object, where something is called of it
-        return _is_used_as_object(node, text_of(target))
+    value = node.child_by_field_name("value")
+    if kind == "auto" and value is not None and value.type == "call_expression":
+        own = names.own_function(called(value)[0])  # an object, where something is called of it or with it
+        return not (own is not None and own.result) and _is_used_as_object(node, text_of(target))
     return not (kind_of_type(kind, names.calls.aliases) or is_listed(kind, names.calls.aliases))
 
 
 def _is_used_as_object(node: Node, name: str) -> bool:
     while node.parent is not None and node.type != "function_definition":
         node = node.parent
-    return re.search(rf"\b{re.escape(name)}\s*(?:\.|->|\()", text_of(node)) is not None
+    return re.search(rf"\b{re.escape(name)}\s*(?:\.|->|\()|[(,]\s*{re.escape(name)}\s*[,)]", text_of(node)) is not None
 
 
 def leaving(node: Node) -> Node | None:

@@ -8,16 +8,18 @@ no launch with a negative value passes. So is a choice whose other side must not
 from __future__ import annotations
 
 import ast
+import operator
 import re
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from tree_sitter import Node
 
 from swizzle_sim.triton_source.c_names import Names, Value, assigned, is_unread, named, placed, unread
-from swizzle_sim.triton_source.c_preprocessor import OPEN
 from swizzle_sim.triton_source.c_types import (
     BOOL,
     INT,
+    OPEN,
     RECORD,
     UNKNOWN,
     UNSIGNED,
@@ -44,6 +46,13 @@ _LAUNCHED = {
     "num_programs": re.compile(r"^(?:grid_dim|hipGridDim|num_blocks|gridDim)_([xyz])$"),
 }
 _NUMBER = re.compile(r"^(0[xX][0-9a-fA-F']+|0[bB][01']+|[0-9][0-9']*)([uUlLzZ]*)$")
+_COMPUTED: dict[type[ast.AST], Callable[..., int]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod, ast.LShift: operator.lshift, ast.RShift: operator.rshift, ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_, ast.BitXor: operator.xor, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
+    ast.GtE: operator.ge, ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Not: operator.not_, ast.USub: operator.neg,
+    ast.Invert: operator.invert,
+}  # fmt: skip
 LAUNCH = ("tl.program_id(", "tl.num_programs(")
 
 
@@ -116,8 +125,8 @@ def _number(node: Node, names: Names) -> Value | None:
 
 
 def _binary(node: Node, names: Names) -> Value | None:  # noqa: PLR0911 - one a kind
-    operator, left, right = fields(node, "operator", "left", "right")
-    op = text_of(operator)
+    sign, left, right = fields(node, "operator", "left", "right")
+    op = text_of(sign)
     if left is None or right is None:
         return None
     if op == "/":
@@ -197,8 +206,8 @@ def _may_fault(tree: ast.expr) -> bool:
 
 
 def _unary(node: Node, names: Names) -> Value | None:
-    operator, argument = fields(node, "operator", "argument")
-    op, value = text_of(operator), value_of(argument, names)
+    sign, argument = fields(node, "operator", "argument")
+    op, value = text_of(sign), value_of(argument, names)
     if not value.is_number:
         return None
     if op in ("!", "not"):
@@ -362,23 +371,36 @@ READERS: dict[str, Callable[[Node, Names], Value | None]] = {  # `c_calls` adds 
 }
 
 
-def number_of(tree: ast.expr, known: Mapping[str, object]) -> int | None:
-    """Number that an expression of constants is, none of them negative on the way; None where it is none."""
+def number_of(tree: ast.expr, known: Mapping[str, object] = MappingProxyType({})) -> int | None:  # noqa: PLR0911
+    """Number that an expression of constants is; None where a name decides it, or no 32 bits hold a part of it."""
     match tree:
         case ast.Constant(int(value)):
-            return int(value)
-        case ast.Name(name) if isinstance(number := known.get(name), int):
-            return number
-        case ast.BinOp(left, op, right):
-            a, b = number_of(left, known), number_of(right, known)
-            if a is None or b is None or min(a, b) < 0 or (b == 0 and isinstance(op, ast.FloorDiv | ast.Mod)):
-                return None
-            rules = {
-                ast.Add: a + b,
-                ast.Sub: a - b,
-                ast.Mult: a * b,
-                ast.FloorDiv: a // max(b, 1),
-                ast.Mod: a % max(b, 1),
-            }
-            return rules.get(type(op))
+            return int(value) if value < 2**31 else None
+        case ast.Name(name):
+            return found if isinstance(found := known.get(name), int) else None
+        case ast.BoolOp(op, values):
+            sides, ends = [number_of(one, known) for one in values], isinstance(op, ast.Or)
+            if any(one is not None and bool(one) is ends for one in sides):
+                return int(ends)
+            return None if None in sides else int(not ends)
+        case ast.IfExp(test, yes, no):
+            truth = number_of(test, known)
+            return None if truth is None else number_of(yes if truth else no, known)
+        case ast.UnaryOp(sign, one):
+            return _computed(sign, [number_of(one, known)])
+        case ast.BinOp(a, sign, b) | ast.Compare(a, [sign], [b]):
+            return _computed(sign, [number_of(a, known), number_of(b, known)])
     return None
+
+
+def _computed(sign: ast.AST, values: list[int | None]) -> int | None:
+    numbers = [one for one in values if one is not None]
+    shift = isinstance(sign, ast.LShift | ast.RShift)
+    if len(numbers) < len(values) or type(sign) not in _COMPUTED:
+        return None
+    if isinstance(sign, ast.FloorDiv | ast.Mod | ast.LShift | ast.RShift) and (
+        min(numbers) < 0 or numbers[1] > 31 * shift + 2**31 * (not shift) or (numbers[1] == 0 and not shift)
+    ):
+        return None
+    found = int(_COMPUTED[type(sign)](*numbers))
+    return found if abs(found) < 2**31 else None

@@ -25,6 +25,7 @@ from swizzle_sim.triton_source.c_types import (
     text_of,
 )
 
+_STANDARD = re.compile(r"\{ return \(?(\w+) ?([<>]=?) ?(\w+)\)? ?\? ?(\w+) ?: ?(\w+)\)?; \}$")
 _PARAMETERS = ("parameter_declaration", "optional_parameter_declaration")
 
 
@@ -34,7 +35,23 @@ def function_of(node: Node, calls: Calls) -> Function:
     template = [parameter_of(one, calls) for one in template_nodes(node)]
     numbers = [one if one is not None and one.kind in (INT, UNSIGNED, BOOL) else None for one in template]
     parameters = [one for one in known if one is not None]
-    return Function(name_of(node), node, parameters, numbers, _result(node, calls), len(parameters) == len(known))
+    types = {text_of(part) for one in template_nodes(node) for part in parts(one) if part.type == "type_identifier"}
+    copied = {known.name for one, known in zip(listed(node), known, strict=True)
+              if known is not None and text_of(one.child_by_field_name("type")) in types}  # fmt: skip
+    return Function(name_of(node), node, parameters, numbers, _result(node, calls), len(parameters) == len(known),
+                    frozenset(copied))  # fmt: skip
+
+
+def is_standard(name: str, function: Function) -> bool:
+    """Whether a function is what everybody means by its name: the smaller or the larger of its two parameters."""
+    found = _STANDARD.search(said(function.node))
+    if found is None or len(function.parameters) != 2:
+        return False
+    left, op, right, yes, no = found.groups()
+    smaller = (left, right) if "<" in op else (right, left)
+    return {left, right} == {one.name for one in function.parameters} and (
+        (yes, no) == (smaller if name == "min" else smaller[::-1])
+    )
 
 
 def parameter_of(node: Node, calls: Calls) -> Variable | None:
@@ -66,7 +83,7 @@ def parameter_of(node: Node, calls: Calls) -> Variable | None:
 def declarator_of(node: Node) -> Node | None:
     """Declarator of a function, below those of pointers and references."""
     found = node.child_by_field_name("declarator")
-    while found is not None and found.type != "function_declarator":
+    while found is not None and not found.type.endswith("function_declarator"):  # or that of a lambda, abstract
         found = found.child_by_field_name("declarator") or next(
             (one for one in found.named_children if one.type.endswith("declarator")), None
         )

@@ -9,8 +9,7 @@ from typing import NamedTuple, TypeVar
 
 from tree_sitter import Node
 
-from swizzle_sim.triton_source.c_preprocessor import OPEN
-from swizzle_sim.triton_source.c_types import INT, RECORD, UNKNOWN, UNSIGNED, said
+from swizzle_sim.triton_source.c_types import BOOL, INT, OPEN, RECORD, UNKNOWN, UNSIGNED, said
 
 _Tree = TypeVar("_Tree", bound=ast.AST)
 UNREAD = "unread"  # the call that stands for what has no counterpart
@@ -54,6 +53,7 @@ class Function(NamedTuple):
     template: list[Variable | None]  # numbers of its template in order, None for a type
     result: str | None  # kind of what it returns: empty for nothing or a list, None for what is not read
     is_whole: bool  # whether every parameter is one of `parameters`
+    types: frozenset[str] = frozenset()  # parameters of types that its template chooses, which are copies
 
     @property
     def changed(self) -> tuple[str, ...]:
@@ -65,10 +65,10 @@ class Function(NamedTuple):
         """Parameters by which it hands out integers."""
         return tuple(one.name for one in self.parameters if one.name in self.changed and one.kind in (INT, UNSIGNED))
 
-    @property
-    def takes_integers(self) -> bool:
-        """Whether its parameters are integers, none of which a template chooses."""
-        return all(one.kind in (INT, UNSIGNED) for one in self.parameters)
+    def keeps(self, parameter: Variable) -> bool:
+        """Whether it leaves a variable that it is called with as it is: no object is made that may hold it."""
+        is_number = parameter.kind in (INT, UNSIGNED, BOOL) or parameter.name in self.types
+        return is_number and (parameter.is_const or not parameter.by_reference)
 
 
 @dataclass

@@ -10,18 +10,16 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from tree_sitter import Node
-
-from swizzle_sim.triton_source.c_types import fields, inside, parser, parts, text_of
+from swizzle_sim.triton_source.c_expressions import number_of, value_of
+from swizzle_sim.triton_source.c_names import Calls, Names
+from swizzle_sim.triton_source.c_types import OPEN, inside, parser
 from xcd_model.errors import LanguageError
 from xcd_model.files import read_bytes
 
-OPEN = "unread_macro__"  # before the name of a macro whose value nothing decides
 _HIGHEST = 8  # folders above a file in which its headers are looked for
 _MOST_HEADERS = 200
 _MOST_CHARACTERS = 8_000_000  # with macros in their places
@@ -30,6 +28,7 @@ _SPLICE = "\x01"  # a line that goes on in the next
 _SPLICED = re.compile(r"\\[ \t]*\r?\n")
 _CUT = re.compile(r"[^\s\x01]+(?:\x01+[^\s\x01]+)+")
 _BEFORE_PARENTHESIS = re.compile(r"\b(\w+)\s*\(")
+_DEFINED = re.compile(r"\b(\w+)\s*\([^;{}]*\)[^;{}()]*\{")
 _COMMENT = re.compile(
     r'R"([^()\s\\]{0,16})\(.*?\)\1"|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\'(?!\w)|//[^\n]*|/\*.*?(?:\*/|\Z)',
     re.DOTALL,
@@ -39,6 +38,7 @@ _DIRECTIVE = re.compile(r"^[ \t\x01]*#[ \t\x01]*(\w*)([^\n]*)\n?", re.MULTILINE)
 _DEFINE = re.compile(r"\s*([A-Za-z_]\w*)(\(([^()]*)\))?(.*)", re.DOTALL)
 _INCLUDES = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]([^>\"\n]+)[>\"]", re.MULTILINE)
 _INCLUDE = re.compile(r"\s*[<\"]([^>\"\n]+)[>\"]")
+_GUARD = re.compile(r"^[ \t]*#[ \t]*ifndef[ \t]+(\w+)\s+#[ \t]*define[ \t]+\1[ \t]*$", re.MULTILINE)
 # Words before a function that say where it runs and whether it is inlined, and macros of libraries for them.
 WHERE = re.compile(
     r"\b(?:__(?:global|device|host|forceinline|inline|noinline|restrict|grid_constant)__|forceinline|__inline|__restrict"
@@ -56,7 +56,25 @@ class Macro(NamedTuple):
 
 
 Macros = Iterable[tuple[str, Macro]]
-Headers = dict[Path, dict[str, Macro]]  # files that one includes, each with the macros that it is included among
+
+
+class Context:
+    """Macros among which a header is included."""
+
+    def __init__(self, path: Path, macros: dict[str, Macro]):
+        self.path, self.macros = path, macros
+
+    @cached_property
+    def given(self) -> frozenset[tuple[str, Macro]]:
+        """Macros that the header, or one that it includes, mentions and does not define so by itself; not its guard."""
+        own, guard = _alone(self.path), _GUARD.search(text_of_file(self.path))
+        odd = [(name, one) for name, one in self.macros.items() if own.get(name) != one]
+        words = [words_in(one) for one in (self.path, *headers_of(self.path))] if odd else []
+        found = ((name, one) for name, one in odd if any(name in part for part in words))
+        return frozenset((name, one) for name, one in found if guard is None or name != guard.group(1))
+
+
+Headers = dict[Path, Context]  # files that one includes
 # What finds a function of headers by its name: `imports`, once it is there.
 FINDERS: list[Callable[[str, Headers], ast.FunctionDef | None] | None] = [None]
 
@@ -68,15 +86,6 @@ class Region(NamedTuple):
     first: int
     begin: int
     end: int
-
-
-@dataclass
-class Preprocessed:
-    """Text with macros in their places, and what is left open."""
-
-    text: str
-    regions: list[Region] = field(default_factory=list)
-    headers: Headers = field(default_factory=dict)
 
 
 class _Branch(NamedTuple):
@@ -94,7 +103,7 @@ class Preprocessor:
     def __init__(self, path: Path, given: Macros = ()):
         self.path = path
         self.gone: set[str] = set()  # undefined by the file itself
-        known = _CUDA if path.suffix in (".cu", ".cuh") else _HIP
+        known = _CUDA if path.suffix in (".cu", ".cuh") or "__CUDACC__" in dict(given) else _HIP
         self.macros = {name: Macro(None, f"{OPEN}value" if name == "__cplusplus" else "1") for name in known}
         self.macros.update(given)
         self.headers: Headers = {}
@@ -102,7 +111,7 @@ class Preprocessor:
         self._stack: list[_Branch] = []
         self._room = _MOST_CHARACTERS
 
-    def run(self, text: str) -> Preprocessed:
+    def run(self, text: str) -> str:
         """Text without comments and directives, with macros in their places."""
         plain = without_comments(re.sub(r"(?m)^([ \t]*)%:", r"\1# ", text))
         found: list[str] = []
@@ -119,7 +128,7 @@ class Preprocessor:
         found.append(self._code(plain[end:]))
         for branch in self._stack:
             self._close(branch, line)
-        return Preprocessed("".join(found).replace(_SPLICE, "\n"), self.regions, self.headers)
+        return "".join(found).replace(_SPLICE, "\n")
 
     @staticmethod
     def _is_open(text: str) -> bool:
@@ -175,7 +184,7 @@ class Preprocessor:
         path = header(match.group(1), self.path) if match else None
         if path is None or path in self.headers or len(self.headers) >= _MOST_HEADERS:
             return
-        self.headers[path] = dict(self.macros)
+        self.headers[path] = Context(path, dict(self.macros))
         here, stack, self._stack = self.path, self._stack, [_Branch(None, False, True, 0, 0, "")] if undecided else []
         regions, self.path = list(self.regions), path
         for found, plain in directives(path):
@@ -231,10 +240,7 @@ class Preprocessor:
 
         plain = re.sub(r"\bdefined\s*(?:\(\s*(\w+)\s*\)|(\w+))", known, text)
         plain = self.expand(plain, frozenset(), 0)
-        root = parser().parse(f"int x = ({plain});".encode()).root_node
-        found = next((one for one in inside(root) if one.type == "init_declarator"), None)
-        value = _value(found.child_by_field_name("value")) if found is not None and not root.has_error else None
-        return None if value is None else bool(value)
+        return _truth_of(plain)
 
     def expand(self, text: str, hidden: frozenset[str], depth: int) -> str:
         """Text with macros in their places, the lines that an invocation takes behind it."""
@@ -313,48 +319,16 @@ def _arguments(text: str, start: int) -> tuple[list[str], int] | None:
     return None
 
 
-def _value(node: Node | None) -> int | None:  # noqa: PLR0911 - one a kind
-    """Value of a condition; None where a name in it decides, or a type does."""
-    if node is None or node.type in ("true", "false", "number_literal"):
-        digits = re.fullmatch(r"(0[xXbB]\w+|[1-9]\d*|0[0-7]*)[lL]{0,2}", text_of(node).replace("'", ""))
-        try:
-            value = int(re.sub(r"^0(?=\d)", "0o", digits.group(1)), 0) if digits else int(text_of(node) == "true")
-        except ValueError:
-            return None
-        return value if (digits or node is None or node.type != "number_literal") and value < 2**63 else None
-    if node.type == "parenthesized_expression":
-        return _value(parts(node)[0])
-    if node.type == "conditional_expression":
-        test, yes, no = fields(node, "condition", "consequence", "alternative")
-        known = _value(test)
-        return None if known is None else _value(yes if known else no)
-    op = text_of(node.child_by_field_name("operator"))
-    if node.type == "unary_expression":
-        inner = _value(node.child_by_field_name("argument"))
-        rules = {
-            "!": lambda a: int(not a),
-            "not": lambda a: int(not a),
-            "-": lambda a: -a,
-            "+": lambda a: a,
-            "~": lambda a: ~a,
-        }
-        return rules[op](inner) if inner is not None and op in rules else None
-    if node.type != "binary_expression":
+@lru_cache(maxsize=100_000)
+def _truth_of(text: str) -> bool | None:
+    """Whether a condition holds; None where a name in it decides, or a type."""
+    root = parser().parse(f"int x = ({text});".encode()).root_node
+    found = next((one for one in inside(root) if one.type == "init_declarator"), None)
+    if found is None or root.has_error:
         return None
-    a, b = (_value(one) for one in fields(node, "left", "right"))
-    if op in ("&&", "and", "||", "or"):
-        ends = op in ("||", "or")
-        if any(one is not None and bool(one) is ends for one in (a, b)):
-            return int(ends)
-        return None if None in (a, b) else int(not ends)
-    if a is None or b is None or (op in ("/", "%", "<<", ">>") and (b <= 0 or a < 0 or b > 62)):
-        return None
-    rules_of_two = {
-        "<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b, "==": a == b, "!=": a != b, "+": a + b, "-": a - b,
-        "*": a * b, "&": a & b, "|": a | b, "^": a ^ b, "/": a // (b or 1), "%": a % (b or 1),
-    }  # fmt: skip
-    found = (a << b if op == "<<" else a >> b) if op in ("<<", ">>") else rules_of_two.get(op)
-    return int(found) if found is not None and abs(found) < 2**63 else None
+    names = Names(Calls())
+    value = number_of(value_of(found.child_by_field_name("value"), names).tree)
+    return None if value is None or names.before else bool(value)
 
 
 @lru_cache(maxsize=1000)
@@ -400,19 +374,22 @@ def words_in(path: Path) -> frozenset[str]:
     return frozenset(re.findall(r"[A-Za-z_]\w*", text_of_file(path)))
 
 
-def macros_for(path: Path, macros: dict[str, Macro]) -> frozenset[tuple[str, Macro]]:
-    """Macros that a header, or one that it includes, mentions; not the one that guards it from a second reading."""
-    guard = re.search(
-        r"^[ \t]*#[ \t]*ifndef[ \t]+(\w+)\s+#[ \t]*define[ \t]+\1[ \t]*$", text_of_file(path), re.MULTILINE
-    )
-    words = [words_in(one) for one in (path, *headers_of(path))]
-    own = {guard.group(1)} if guard else set()
-    return frozenset(
-        (name, one) for name, one in macros.items() if name not in own and any(name in part for part in words)
-    )
+@lru_cache(maxsize=1000)
+def _alone(path: Path) -> dict[str, Macro]:
+    """Macros behind a header that nothing includes."""
+    state = Preprocessor(path)
+    for found, plain in directives(path):
+        state._directive(found, plain, 0)
+    return state.macros
 
 
 @lru_cache(maxsize=1000)
 def called_in(path: Path) -> frozenset[str]:
     """Names that stand before a parenthesis in a header."""
     return frozenset(_BEFORE_PARENTHESIS.findall(text_of_file(path)))
+
+
+@lru_cache(maxsize=1000)
+def defined_in(path: Path) -> frozenset[str]:
+    """Names that a header seems to define as functions."""
+    return frozenset(_DEFINED.findall(text_of_file(path)))

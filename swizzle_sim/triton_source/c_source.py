@@ -22,6 +22,7 @@ from swizzle_sim.triton_source.c_functions import (
     declarator_of,
     definition,
     function_of,
+    is_standard,
     name_of,
     of_class,
     signature,
@@ -29,7 +30,7 @@ from swizzle_sim.triton_source.c_functions import (
 )
 from swizzle_sim.triton_source.c_names import Calls, Function, Names, assigned, is_unread, named, placed, unread
 from swizzle_sim.triton_source.c_outputs import as_references, handed_name, handed_out, is_kernel
-from swizzle_sim.triton_source.c_preprocessor import FINDERS, Macros, Preprocessed, Preprocessor, called_in
+from swizzle_sim.triton_source.c_preprocessor import FINDERS, Macros, Preprocessor, called_in
 from swizzle_sim.triton_source.c_statements import Statements
 from swizzle_sim.triton_source.c_types import (
     CASTS,
@@ -75,12 +76,13 @@ def tree_of_c(text: str, filename: str, given: Macros = ()) -> ast.Module:
         raise LanguageError(f"{len(text)} characters: no source that people write", filename=filename, code="limit")
     if "\0" in text:
         raise LanguageError("no C: it has a null byte", filename=filename, code="syntax")
-    found = Preprocessor(Path(filename).resolve(), given).run(text)
-    plain = _WORDS.sub(lambda word: re.sub(r"[^\n]", " ", word.group()), found.text)
+    found = Preprocessor(Path(filename).resolve(), given)
+    written = found.run(text)
+    plain = _WORDS.sub(lambda word: re.sub(r"[^\n]", " ", word.group()), written)
     plain = _STATIC.sub(lambda word: "static".ljust(len(word.group())), plain)
     plain = _ALONE.sub(_no_cast, plain)
-    plain = as_references(parser().parse(plain.encode("utf-8")).root_node, plain, found.text)
-    return _File(parser().parse(plain.encode("utf-8")).root_node, plain, found).module()
+    plain = as_references(parser().parse(plain.encode("utf-8")).root_node, plain, written)
+    return _File(parser().parse(plain.encode("utf-8")).root_node, plain, written.split("\n"), found).module()
 
 
 def _no_cast(found: re.Match[str]) -> str:
@@ -93,8 +95,8 @@ def _no_cast(found: re.Match[str]) -> str:
 class _File:
     """Functions and constants of one parsed file."""
 
-    def __init__(self, root: Node, text: str, found: Preprocessed):
-        self.found, self.lines = found, found.text.split("\n")
+    def __init__(self, root: Node, text: str, lines: list[str], found: Preprocessor):
+        self.found, self.lines = found, lines
         self._numbers: dict[str, object] = {}  # of constants
         self._has_id = False  # of the function that is read
         self.calls = Calls(aliases=aliases_in(text), included=self._included, divmods=divmods_in(text))
@@ -117,10 +119,10 @@ class _File:
 
     def _ambiguous(self, every: list[Node]) -> None:
         """Names of two functions, or of one that is declared with other parameters, are not read."""
-        for name in BUILTINS:  # for other types; of integers there is the compiler's
-            if not any(one.takes_integers for one in self.definitions if one.name == name):
+        for name in BUILTINS:  # of types that a template chooses; of integers there is the compiler's
+            if self._is_standard(name):
                 self.calls.functions.pop(name, None)
-            elif signature(self.calls.functions[name].node) not in ("int,int", "int"):
+            elif name in self.calls.functions and signature(self.calls.functions[name].node) not in ("int,int", "int"):
                 self.calls.unread[name] = f"{name}, of which there are several"
         signs: dict[str, set[str]] = {}
         count = Counter(one.name for one in self.definitions)
@@ -131,6 +133,14 @@ class _File:
             is_own = name in self.calls.functions
             if (is_own and count[name] > 1) or (len(found) > 1 and (is_own or name not in BUILTINS)):
                 self.calls.unread[name] = f"{name}, of which there are several"
+
+    def _is_standard(self, name: str) -> bool:
+        """Whether no function of a name that may take integers does anything else than the compiler's."""
+        count = 1 if name == "abs" else 2
+        every = [one for one in self.definitions if one.name == name and one.result != ""]  # not of nothing
+        found = [one for one in every if one.is_whole and len(one.parameters) == count
+                 and not any(variable.why for variable in one.parameters)]  # fmt: skip
+        return all(is_standard(name, one) for one in found) and (bool(found) or all(one.is_whole for one in every))
 
     def _written(self) -> None:
         """Names from outside that functions assign are not read, whatever function it is."""
@@ -219,7 +229,7 @@ class _File:
         found.said = said(node)  # type: ignore[attr-defined]
         found.unmodelled = unmodelled(function) or statements.refused  # type: ignore[attr-defined]
         found.by_reference = bool(function.changed) or not function.is_whole  # type: ignore[attr-defined]
-        found.takes_integers = function.takes_integers  # type: ignore[attr-defined]
+        found.is_standard = name in BUILTINS and self._is_standard(name)  # type: ignore[attr-defined]
         found.is_one_of_several = function.name in self.calls.unread  # type: ignore[attr-defined]
         found.assumed = tuple(statements.assumed)  # type: ignore[attr-defined]
         return [*statements.functions, found]

@@ -27,7 +27,7 @@ from swizzle_sim.triton_source.c_effects import (
     target_of,
 )
 from swizzle_sim.triton_source.c_expressions import LAUNCH, apart, converted, expression, value_of
-from swizzle_sim.triton_source.c_functions import parameter_of
+from swizzle_sim.triton_source.c_functions import definition, function_of
 from swizzle_sim.triton_source.c_names import (
     Calls,
     Function,
@@ -175,15 +175,10 @@ class Statements:
 
     def _beside(self, node: Node) -> dict[Variable, Node]:
         """Variables that a statement may change beside what it is read as, and what changes each."""
-        top: Node | None = node
         inner: list[Node | None] = [node]
         if node.type == "expression_statement" and node.named_children and node.named_children[0].type in ASSIGNS:
-            inner, top = [], node.named_children[0]
-            while top is not None and top.type in ASSIGNS:  # ``a = b = c``
-                target, value = target_of(top), top.child_by_field_name("right")
-                inner += [value] * (value is not None and value.type != "assignment_expression")
-                inner += list(target.named_children) if target is not None else []
-                top = value if value is not None and value.type == "assignment_expression" else None
+            top = node.named_children[0]
+            inner = [top.child_by_field_name("right"), *parts(target_of(top))]
         return self._known({name: at for one in inner for name, at in changed(one, self.names)})
 
     def _known(self, found: dict[str, Node]) -> dict[Variable, Node]:
@@ -264,30 +259,26 @@ class Statements:
     def _lose_declarators(self, declarator: Node, node: Node) -> list[ast.stmt]:
         """Pointers, arrays and references: no integers, under any name; ``int a(b = 0)`` looks like a function."""
         words = [one for one in inside(declarator) if one.type in ("identifier", "type_identifier")]
-        holder = (
-            declarator.parent
-            if declarator.parent is not None and declarator.parent.type == "init_declarator"
-            else declarator
-        )
-        value = holder.child_by_field_name("value")
+        value = declarator.child_by_field_name("value")
+        if value is None and declarator.parent is not None:
+            value = declarator.parent.child_by_field_name("value")
         others = {text_of(one): node for one in words[1:] if "function" in declarator.type}
         lost = [self._lost(one, node) for one in self._known(others)]
         names = [one for one in words if one.type == "identifier"]
         if not names:
             return lost
         own = any(part.type == "array_declarator" for part in inside(declarator)) or "static" in text_of(node).split()
-        mentioned = self._mentioned(value) if value is not None else []
-        found, inner = apart(value, self.names) if value is not None else (Value(unread(node), UNKNOWN), [])
-        is_address = not inner and isinstance(found.tree, ast.BinOp) and "pointer" in declarator.type
+        made_of: list[ast.expr] = [*self._mentioned(value)] if value is not None else []
+        if value is not None and "pointer" in declarator.type:
+            found, inner = apart(value, self.names)
+            made_of = [found.tree] if not inner and isinstance(found.tree, ast.BinOp) else made_of
         name = text_of(names[0])
         variable = self._declare(name, UNKNOWN, node)
-        why = variable.why or (ARRAY if own else f"pointer {name}")
-        self.names.scopes[-1][name] = variable._replace(why=why)
+        self.names.scopes[-1][name] = variable._replace(why=variable.why or (ARRAY if own else f"pointer {name}"))
         if names[0].parent is not None and names[0].parent.type == "structured_binding_declarator":
             for other in names[0].parent.named_children[1:]:
                 self._declare(text_of(other), UNKNOWN, node)
-        whole = unread(node, "", [found.tree] if is_address else mentioned)
-        return [*lost, self._lost(variable, node, whole)]
+        return [*lost, self._lost(variable, node, unread(node, "", made_of))]
 
     def _mentioned(self, place: Node) -> list[ast.Name]:
         """Names that stand somewhere, for whoever asks what of a tile arrives."""
@@ -304,31 +295,22 @@ class Statements:
         """Function of its parameters, and of outer names that nothing assigns twice; any other is not read."""
         name, body = text_of(target), node.child_by_field_name("body")
         head = text_of(node).partition("{")[0]
-        declarator = node.child_by_field_name("declarator")
-        listed = parts(declarator.child_by_field_name("parameters") if declarator is not None else None)
-        known = [parameter_of(one, self.calls) for one in listed]
-        parameters = [one for one in known if one is not None]
-        odd = "mutable" in head or "->" in head or "=" in head.partition("]")[0].strip("[= ")
-        odd = odd or len(parameters) < len(known) or any(one.by_reference and not one.is_const for one in parameters)
-        if body is None or odd:
+        function = function_of(node, self.calls)._replace(name=self.names.fresh(f"{name}_function"), result=INT)
+        odd = "mutable" in head or "->" in head or "=" in head.partition("]")[0].strip("[= ") or "<" in head
+        if body is None or odd or not function.is_whole or function.changed:
             self._declare(name, UNKNOWN, outer)
             return []
-        inner = Statements(self.calls, body, parameters, result=INT)
-        captured = {*identifiers(body)} - {one.name for one in parameters} - inner.names.declared
-        whole = _function_of(outer)
-        stores = [one for part in inside(whole) if part.type in ASSIGNS for one in stored_names(target_of(part))]
-        if any(self.names.find(one) and one in stores for one in captured):
-            self._declare(name, UNKNOWN, outer)
-            return []
+        inner = Statements(self.calls, body, function.parameters, result=INT)
+        captured = {*identifiers(body)} - {one.name for one in function.parameters} - inner.names.declared
         inner.names.scopes.insert(0, {one: kept for one in captured if (kept := self.names.find(one))})
-        unique = self.names.fresh(f"{name}_function")
-        args = [placed(ast.arg(one.name), node) for one in parameters]
-        given = ast.arguments([], [], None, args, [None] * len(args), None, [])
-        found = ast.FunctionDef(unique, given, inner.function_body(body) or [ast.Pass()], [])
-        made = self._declare(name, INT if inner.refused is None else UNKNOWN, outer)
-        if inner.refused is None:
-            self.functions.append(placed(found, node))
-            self.names.lambdas[made.name] = Function(unique, node, parameters, [], INT, True)
+        assigning = [target_of(one) for one in inside(_function_of(outer)) if one.type in ASSIGNS]
+        stored_to = {name for target in assigning for name in stored_names(target)}
+        found = definition(function, function.name, {}, inner.function_body(body) or [ast.Pass()])
+        is_read = inner.refused is None and not stored_to & inner.names.scopes[0].keys()
+        made = self._declare(name, INT if is_read else UNKNOWN, outer)
+        if is_read:
+            self.functions.append(found)
+            self.names.lambdas[made.name] = function
         return []
 
     def _expression_statement(self, node: Node) -> list[ast.stmt] | None:
@@ -343,7 +325,7 @@ class Statements:
             return []
         return self._called(inner) if inner.type == "call_expression" else None
 
-    def _assigned(self, node: Node) -> list[ast.stmt] | None:  # noqa: PLR0911 - one a kind
+    def _assigned(self, node: Node) -> list[ast.stmt] | None:
         target, value, operator = fields(node, "left", "right", "operator")
         if target is None or value is None:
             return None
@@ -355,11 +337,6 @@ class Statements:
             self.names.outside.add(name)
             variable = Variable(name, UNSIGNED, False, *self.escaped.get(name, ("", None)))
             self.names.scopes[0][name] = variable
-        if op == "=" and value.type == "assignment_expression":
-            first, inner = self._assigned(value), value.child_by_field_name("left")
-            if first is None or inner is None or inner.type != "identifier":
-                return None
-            return [*first, self._set(variable, value_of(inner, self.names), node)]
         if variable.kind in (UNKNOWN, RECORD):
             return [] if variable.kind == UNKNOWN else None
         found = value_of(value, self.names)
@@ -555,10 +532,10 @@ class Statements:
         for one in node.children_by_field_name("declarator") if node.type == "declaration" else ():
             found += self._lose_declarators(one, node)
         found += [self._lost(variable, node) for variable in lost]
-        stores = [one for part in inside(node) if part.type in ASSIGNS and (one := target_of(part)) is not None
-                  and one.type != "identifier"]  # fmt: skip
-        if stores:
-            found.append(placed(ast.If(unread(node), [self._effect("store", stores[0], node)], []), node))
+        targets = [target_of(part) for part in inside(node) if part.type in ASSIGNS]
+        place = next((one for one in targets if one is not None and one.type != "identifier"), None)
+        if place is not None:
+            found.append(placed(ast.If(unread(node), [self._effect("store", place, node)], []), node))
         return found
 
     def _lost(self, variable: Variable, node: Node, tree: ast.expr | None = None) -> ast.stmt:
@@ -586,6 +563,5 @@ def _within(node: Node, region: Region) -> bool:
 
 
 def _function_of(node: Node) -> Node:
-    while node.parent is not None and node.type not in ("function_definition", "lambda_expression"):
-        node = node.parent
-    return node
+    parent = node.parent
+    return node if parent is None or node.type in ("function_definition", "lambda_expression") else _function_of(parent)

@@ -12,6 +12,7 @@ from functools import cache
 
 from tree_sitter import Language, Node, Parser
 
+OPEN = "unread_macro__"  # before the name of a macro whose value nothing decides
 INT, UNSIGNED, BOOL = "int", "unsigned", "bool"
 RECORD = "record"  # of a class that is not known: its fields are read, itself it is no number
 UNKNOWN = ""

@@ -18,7 +18,9 @@ from swizzle_sim.triton_source.source_file import SourceFile, is_integer, parame
 from swizzle_sim.triton_source.wrapped import TUNERS
 from xcd_model.errors import LanguageError
 
-CEIL = re.compile(r"^(ceil_?div|div_?up|cdiv|ceil_div_?\w*|div_round_up|divup|integer_divide_ceil)$", re.IGNORECASE)
+CEIL = re.compile(
+    r"^(ceil_?div|div_?up|cdiv|ceil_div_(constexpr|up|u?int\w*)|div_round_up|divup|integer_divide_ceil)$", re.IGNORECASE
+)
 _HINTS = ("multiple_of", "max_contiguous", "max_constancy")
 _INTEGERS = ("int32", "int64")  # narrower ones wrap, unsigned ones too
 _NARROW = re.compile(r"\b(u?int(1|8|16)|uint\d+|[iu](1|8|16)|u32|u64|bool|half|float\w*)\b")
@@ -206,7 +208,8 @@ def _add_called(
         return
     other, its_name = home
     own = other is source
-    if source.in_c and CEIL.match(name) and _rounds_up(other.function(its_name)):  # of any types
+    is_one = not getattr(other.function(its_name), "is_one_of_several", False)
+    if source.in_c and CEIL.match(name) and is_one and _rounds_up(other.function(its_name)):  # of any types
         call.func = ast.copy_location(ast.Name("cdiv", ast.Load()), call)
         return
     _refuse_several(call, other, its_name, source)

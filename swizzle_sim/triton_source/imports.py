@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import copy
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 from weakref import WeakKeyDictionary
 
-from swizzle_sim.triton_source.c_preprocessor import FINDERS, Headers, Macro, called_in, macros_for
+from swizzle_sim.triton_source.c_preprocessor import FINDERS, Headers, Macro, called_in, defined_in
 from swizzle_sim.triton_source.source_file import SourceFile, read_source
 from xcd_model.errors import LanguageError
 
@@ -118,11 +119,18 @@ def parsed(path: Path, given: frozenset[tuple[str, Macro]] = frozenset()) -> Sou
 
 def included(name: str, headers: Headers) -> tuple[SourceFile, str] | None:
     """Function of a header, or of one that it includes."""
-    for path, macros in headers.items():
-        found = parsed(path, macros_for(path, macros)) if name.rpartition(".")[2] in called_in(path) else None
-        if found is not None and name in found.every_function:
-            return found, name
-    return None
+    homes: list[SourceFile] = []
+    for path, context in headers.items():
+        wanted = defined_in(path) if homes else called_in(path)
+        found = parsed(path, context.given) if name.rpartition(".")[2] in wanted else None
+        homes += [found] if found is not None and name in found.every_function else []
+    functions = [one.every_function[name] for one in homes]
+    if len({ast.dump(one) for one in functions}) < 2:
+        return (homes[0], name) if homes else None
+    several = copy.copy(functions[0])  # of two namespaces, or for other types
+    several.is_one_of_several = True  # type: ignore[attr-defined]
+    several.is_standard = all(getattr(one, "is_standard", False) for one in functions)  # type: ignore[attr-defined]
+    return SourceFile(homes[0].filename, homes[0].text, ast.Module([several], [])), name
 
 
 def _header_function(name: str, headers: Headers) -> ast.FunctionDef | None:

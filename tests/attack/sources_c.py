@@ -119,7 +119,11 @@ class _Maker:
             f"#ifndef {name}\n#define {name} 8\n#endif\n", f"#define {name} 4\n#undef {name}\n#define {name} 5\n",
             f"#if 0\n#define {name} 3\n#else\n#define {name} 6\n#endif\n", f"enum {{ {name} = 5 }};\n",
             f"constexpr uint8_t {name} = 200 + 100;\n", f"int {name} = 6;\n",
-            f"#define {name} \\\n 5\n",
+            f"#define {name} \\\n 5\n", f"#define {name} 8 /* a\n */ - 1\n", f"#def\\\nine {name} 6\n",
+            f"#if ~0 == -1\n#define {name} 7\n#else\n#define {name} 8\n#endif\n",
+            f"#if -1 < 0u || __cplusplus > 1\n#define {name} 5\n#else\n#define {name} 8\n#endif\n",
+            f"#if !0 + 1 == 2 && (7 & 4 == 4)\n#define {name} 2\n#else\n#define {name} 9\n#endif\n",
+            f"#define {name} (6 - 1 ? 5 : 4)\n", f"constexpr int {name} = (3 - 5 + 8) % 5 << 1;\n",
         ]))  # fmt: skip
         return name
 
@@ -152,6 +156,9 @@ class _Maker:
             f"__device__ void {name}(int* v, int w) {{ int* u = v; *v = 3; *u = w; }}\n",
             f"__device__ int {name}(int* v, int w) {{ *v = w / 2; return *v; }}\n",
             f"__device__ void {name}(int (&v)[1], int w) {{ v[0] = w; }}\n",
+            f"__device__ void {name}(int& v, const int& w) {{ v = v - w; v = v + w; }}\n",
+            f"template <class... T> __device__ void {name}(T&&... v) {{ ((v = 1), ...); }}\n",
+            f"__device__ int& {name}(int& v, int) {{ return v; }}\n",
         ]))  # fmt: skip
         return name
 
@@ -202,6 +209,10 @@ class _Maker:
                 f"auto {name} = [](int& q) {{ q = q / 2; return 1; }}; {target} += {name}({target});\n",
                 f"auto {name} = [](auto& q, int w) {{ q = w; }}; {name}({target}, 2);\n",
                 f"auto {name} = [](int q) {{ return q / 2; }}; {target} = {name}({target});\n",
+                f"auto {name} = [&q = {target}] {{ q = 1; }}; {name}();\n",
+                f"auto {name} = [](int q) {{ return q % 5; }}; {{ auto {name} = [](int q) {{ return q % 3; }}; "
+                f"{target} = {name}({target}); }} {target} = {name}({target}) + 5;\n",
+                f"auto {name} = [](int q, int w = 3) {{ if (q > w) return q / 2; return w; }}; {target} = {name}({target});\n",
             ])  # fmt: skip
         elif kind == 18 and target:
             name = self.changer()
@@ -225,16 +236,27 @@ class _Maker:
                 f"while ({target} > 40) {target} /= 2;\n", f"asm volatile(\"\" : \"+r\"({target}));\n",
                 f"(void){target};\n", f"std::exchange_({target}, {target});\n",
                 f"if (int q{self.count} = {target} - 3; q{self.count} > 0) {target} = q{self.count};\n",
+                f"if (int {target} = {self.positive()}; {target} > 1) {{ {own[0] if own[0] not in self.fixed else target} = {target}; }}\n",
+                f"if (int {target} = {self.positive()}) {{ {own[0] if own[0] not in self.fixed else target} = {target}; }}\n",
+                f"({target})++;\n", f"({self.condition(names)} ? {target} : {target}) = 2;\n", f"*&{target} = 3;\n",
+                f"{self.condition(names)} && ({target} = 3);\n", f"{target} = 4, {target} += 1;\n",
             ])  # fmt: skip
         elif kind == 22 and target:
             name = self.name()
-            made = f"int {name} = {draw.choice([f'{target}++', f'({target} = 3)', f'{target} += 2'])};\n"
+            call = f"{self.helper()}({target}, {target}++)"
+            made = f"int {name} = {draw.choice([f'{target}++', f'({target} = 3)', f'{target} += 2', call])};\n"
+            made = draw.choice([made, made, f"int {name}({target} = 3);\n", f"int {name}{{{target} = 3}};\n"])
         elif kind == 23 and target:
             made = (
                 f"int& {self.name()} = {target};\n"
                 if draw.random() < 0.3
                 else f"[[maybe_unused]] int {self.name()} = 3;\n"
             )
+        elif kind == 24 and target and draw.random() < 0.5:  # a name of two scopes, and one that a reader may make
+            constant = f"{target}{draw.choice(['', '_2', '_3'])}"
+            if f"int {constant} =" not in "".join(self.above):
+                self.above.append(f"constexpr int {constant} = 6;\n")
+            made = f"{{ int {target} = 2; {target} += ::{constant}; }} {target} += ::{constant};\n"
         elif kind >= 24 and target:
             made = self.divided(target, names)
         return made
@@ -265,7 +287,7 @@ def function(draw: Random) -> Source:
     make = _Maker(draw)
     make.fixed = set()
     of_pid = draw.choice(
-        ["int", "int", "int", "const int", "unsigned", "short", "int32_t", "uint32_t", "long", "const int&"]
+        ["int", "int", "int", "const int", "unsigned", "short", "int32_t", "uint32_t", "long", "const int&", "bool"]
     )
     result = draw.choice(["int", "int", "int", "unsigned", "auto", "short", "long", "int32_t"])
     names = ["pid", "num_pids"]
@@ -308,8 +330,14 @@ def kernel(draw: Random) -> Source:
         "int row = pid_m;\nc[row * num_pid_n + pid_n] += 1;",
         "for (int k = 0; k < 1; k++) c[pid_m * num_pid_n + pid_n] += 1;",
         "for (int k = pid_m; k < num_pid_m - 1; k += num_pid_m) c[pid_m * num_pid_n + pid_n] += 1;",
+        "*(c + pid_m * num_pid_n + pid_n) += 1;", "float* p = c + pid_m * num_pid_n;\np[pid_n] += 1;",
+        "float* p = c + pid_m / 2 * num_pid_n;\np[pid_n] += 1;", "*(c + pid_m / 2 * num_pid_n + pid_n) += 1;",
+        "auto put = [&](int m, int n) { c[m * num_pid_n + n] += 1; };\nput(pid_m, pid_n);",
+        "auto put = [&](int m, int n) { if (n > 0) c[m * num_pid_n + n] += 1; };\nput(pid_m, pid_n);",
     ])  # fmt: skip
-    step = draw.choice(["gridDim.x"] * 4 + ["2 * gridDim.x", "num_pid_m"])
+    if is_persistent and draw.random() < 0.15:  # ends the loop behind a store
+        store += draw.choice(["\nif (id == 3) break;", "\nif (pid_m > 0) return;", "\nif (pid_n >= num_pid_n) break;"])
+    step = draw.choice(["gridDim.x"] * 4 + ["2 * gridDim.x", "num_pid_m", "gridDim.y", "gridDim.x * gridDim.y"])
     begun = draw.choice(["blockIdx.x"] * 4 + ["gridDim.x - 1 - blockIdx.x", "blockIdx.x / 2"])
     inner = f"{noise}{maps}\n{guard}\n{store}\n"
     if is_persistent and draw.random() < 0.3:
@@ -335,8 +363,8 @@ def run(
     parts, calls = [], []
     for k, source in enumerate(sources):
         body = source.text.replace(_HEAD, "")
-        macros = [line.split()[1].partition("(")[0] for line in body.splitlines() if line.startswith("#define")]
-        undone = "".join(f"\n#undef {name}" for name in macros)
+        undone = "".join(f"\n#undef {name}" for name in set(re.findall(r"\b[CM]\d+\b", body)))
+        body = re.sub(r"(?<!\w)::v", f"::n{k}::v", body)
         parts.append(f"namespace n{k} {{\n{body}\n}}{undone}\n")
         if source.kind == "c":
             calls.append(f"  for (int n : lines) for (int p = 0; p < n; p++) out((long long)n{k}::remap(p, n));")
@@ -387,7 +415,7 @@ static void stored(void (*k)(float*, int, int), int m, int n, int g) {{
   static float room[8192];
   for (auto& r : room) r = 0;
   float* c = room + 3000;
-  gridDim.x = g ? g : m * n;
+  gridDim.x = g ? g : m * n, gridDim.y = gridDim.z = 1;
   for (blockIdx.x = 0; blockIdx.x < gridDim.x; blockIdx.x++) k(c, m, n);
   for (int i = 0; i < m * n; i++) printf("%d ", (int)c[i]);
 }}

@@ -58,6 +58,27 @@ WRONG_IN_C = {
     "digraph": function("rest = num_pids % EIGHT;", "#define EIGHT 8\n%:undef EIGHT\n%:define EIGHT 7\n"),
     "address in a record": function("auto held = std::ref(rest);\nheld.get() = 0;"),
     "name in its own value": function("rest = 0;\n{ int q = num_pids % 8 + q - q; rest += q; }"),
+    "comment over lines": function("rest = num_pids % EIGHT;", "#define EIGHT 8 /*\n*/ - 1\n"),
+    "word over lines": function("re\\\nst = 0;"),
+    "condition of unsigned": function("#if -1 > 0u\nrest = 0;\n#endif"),
+    "condition of bits": function("#if ~0 == -1 && !0 + 1 == 2\nrest = 0;\n#endif"),
+    "version of the language": function("#if __cplusplus > 201703L\nrest = 0;\n#endif"),
+    "name of the file": function("int EIGHT = 8;\nrest = num_pids % ::EIGHT;", "constexpr int EIGHT = 7;\n"),
+    "flag": function("", head="bool pid, int num_pids"),
+    "one name twice": function("drop(rest, rest);", "void drop(int& a, const int& b) { a = a - b; a = a + b; }\n"),
+    "list of references": function("drop(rest);", "template <class... T> void drop(T&&... a) { ((a = 0), ...); }\n"),
+    "capture with a name": function("auto drop = [&r = rest] { r = 0; };\ndrop();"),
+    "two lambdas": function(
+        "auto f = [](int v) { return v % 7; };\n{ auto f = [](int v) { return v % 8; }; }\nrest = f(num_pids);"
+    ),
+    "step in an argument": function("rest = of(rest, rest++);", "int of(int a, int b) { return a; }\n"),
+    "declaration like a function": function("int z(rest = 0);"),
+    "assignment like a function": function("id(rest) = 0;", "int& id(int& a) { return a; }\n"),
+    "declared in a condition": function("if (int rest = 0; true) { x0 = rest; }\nrest = x0;", "int x0;\n"),
+    "object that holds": function("auto h = hold(rest);\nrest = num_pids % 8;\nclear(h);", "H hold(int& a);\n"),
+    "list that holds": function("clear({rest});", "struct H { int& r; };\nvoid clear(H h) { h.r = 0; }\n"),
+    "own min": function("").replace("min(", "z::min(").replace(
+        "__device__", "namespace z { template <class T> T min(T a, T b) { return a; } }\n__device__", 1),
     "attribute": function('__attribute__((mode(QI))) int small = pid;\nrest += small - pid;'),
 }  # fmt: skip
 KERNEL = (
@@ -79,6 +100,13 @@ WRONG_IN_C |= {
     "step": KERNEL.format(begin=f"for (int t = blockIdx.x; t < {ALL}; t += 3 * gridDim.x) {{", end=STORE + "}"),
     "stop": KERNEL.format(begin=f"for (int t = blockIdx.x; t < {ALL} - 2; t += gridDim.x) {{", end=STORE + "}"),
     "start": KERNEL.format(begin=f"for (int t = blockIdx.x + 1; t < {ALL}; t += gridDim.x) {{", end=STORE + "}"),
+    "step of another axis": KERNEL.format(
+        begin=f"for (int t = blockIdx.x; t < {ALL}; t += gridDim.y) {{", end=STORE + "}"
+    ),
+    "leaves the loop behind the store": KERNEL.format(
+        begin=f"for (int t = blockIdx.x; t < {ALL}; t += gridDim.x) {{", end=f"{STORE} if (pid_m == 1) break; }}"
+    ),
+    "pointer to another row": KERNEL.format(begin=PLAIN, end="float* p = c + pid_m / 2 * num_pid_n;\np[pid_n] = 1;"),
     "leaves the loop": KERNEL.format(
         begin=f"for (int t = blockIdx.x; t < {ALL}; t += gridDim.x) {{", end=f"if (pid_n == 1) break;\n{STORE}}}"
     ),
@@ -241,6 +269,23 @@ def test_what_is_not_modelled_is_not_proved(tmp_path, suffix, name):
         assert found.status in ("skipped", "error") or found.verdict == "refuted" or "supposing" in found.message, (
             found.message
         )
+
+
+HEADER = "#ifndef EIGHT\n#define EIGHT 8\n#endif\ninline int part(int a) { return a % EIGHT; }\n"
+
+
+@pytest.mark.parametrize(("above", "of", "verdict"), [
+    ('#include "a.h"\n', HEADER, "proved"), ('#include "a.h"\n#define EIGHT 7\n', HEADER, "proved"),
+    ('#define EIGHT 7\n#include "a.h"\n', HEADER, "refuted"),
+    ('#include "a.h"\n#include "b.h"\nusing b::part;\n', HEADER, ""),
+    ('#if 0\n#include "a.h"\n#endif\nint part(int a) { return a % 7; }\n', HEADER, "refuted"),
+])  # fmt: skip
+def test_a_function_of_a_header_is_read_where_it_is_included(tmp_path, above, of, verdict):
+    (tmp_path / "a.h").write_text(of, encoding="utf-8")
+    (tmp_path / "b.h").write_text("namespace b { inline int part(int a) { return a % 7; } }\n", encoding="utf-8")
+    path = tmp_path / "k.hip"
+    path.write_text(function("rest = part(num_pids);", above), encoding="utf-8")
+    assert [one.verdict for one in check_file(path, function="remap")] == [verdict]
 
 
 def test_the_same_without_the_construct_is_proved(tmp_path):
