@@ -22,7 +22,7 @@ SMALLER = [  # (pattern, what takes its place), in this order
     (r"--evaluations \d+", "--evaluations 5"),
     (r"--proposer search(?!.*--evaluations)", "--proposer search --evaluations 5"),
     (r"--proposer ceiling(?!.*--evaluations)", "--proposer ceiling --evaluations 4"),
-    (r"(?<=^swizzle-sim )(sweep|policy|what-if) (.*)", r"\1 \2 --backend serial"),
+    (r"(?<=^swizzle-sim )(sweep|policy|fleet|lab what-if) (.*)", r"\1 \2 --backend serial"),
     (rf"(?<=optimize ){EXAMPLE}", f"{EXAMPLE} heads=2 S=256 --no-uncertainty"),
     (r" --open\b", ""),
 ]
@@ -33,7 +33,7 @@ PARSED = {  # pattern -> why it is only parsed, and what runs it instead
     r"swizzle-sim keep": "needs a run of a model: tests/search/test_kept.py",
     r"swizzle-sim lab mcp": "a server: tests/agent/test_mcp.py",
     r"--scheduler": "needs a Dask cluster: tests/search",
-    r"swizzle-sim (import|counters)": "replays what an H200 or a profiler wrote, at its size: tests/hardware",
+    r"swizzle-sim (import|lab counters)": "replays what an H200 or a profiler wrote, at its size: tests/hardware",
     r"swizzle-sim lab calibrate": "needs the GPU, or rows of the checkout: tests/hardware",
     r"confirm\.py": "needs the GPU: tests/hardware runs the flow on a stand-in",
     r"swizzle-sim (capture|rewrite|bundle)": "needs Triton and seconds: tests/capture, rewrite, hardware",

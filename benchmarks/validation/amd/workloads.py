@@ -7,8 +7,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from swizzle_sim.search.tables.gemm import Operand, TiledGemm
 from swizzle_sim.workload.kernels import kernel
-from xcd_model import Claims, Resources, Trace, TraceBuilder
+from xcd_model import Claims
 
 from ..rows import Row
 from ..workloads import dense_attention
@@ -16,113 +17,58 @@ from ..workloads.workload import Workload
 from .maps import CUS, XCDS
 from .tables import BYTES, Aiter, Gemm
 
-THREADS = 256
 LDS_BYTES = 65536
-STAGGER_STRIDE_BYTES = 256  # Tensile's StaggerUStride
 
 
 def tuned_gemm(gemm: Gemm) -> Workload:
     """GEMM of hipBLASLt: A and B as laid out, C with M contiguous; tiles numbered ``w1 * n0 + w0``.
 
-    Occupancy follows from what Tensile lays out: two buffers of A and B in LDS where both fit, accumulators and as many
-    registers again as operands and addresses take, here 128.
+    Occupancy follows from what Tensile lays out: two buffers of A and B in LDS where both fit.
     """
     (m, n, k), (tile_m, tile_n), depth = gemm.size, gemm.tile, gemm.depth
-    (n0, n1), item = gemm.tiles, max(BYTES[gemm.types[0]], BYTES[gemm.types[1]])
-    one_buffer = (tile_m + tile_n) * depth * item
-    flops = 2.0 * n0 * tile_m * n1 * tile_n * k
-    return Workload(
+    bytes_a, bytes_b, bytes_d = (BYTES[kind] for kind in gemm.types)
+    one_buffer = (tile_m + tile_n) * depth * max(bytes_a, bytes_b)
+    tiled = TiledGemm(
         name="tuned_gemm",
-        problem={"M": m, "N": n, "K": k},
-        dtype=gemm.dtype,
-        resources=Resources(
-            threads=THREADS,
-            vgprs=min(512, tile_m * tile_n // THREADS + 128),
-            lds_bytes=min(LDS_BYTES, 2 * one_buffer if 2 * one_buffer <= LDS_BYTES else one_buffer),
-            instructions_in_flight=2 * gemm.prefetch,
-            source="assumed of the tile",
+        shape=(n, m),
+        k=k,
+        tile=(tile_n, tile_m),
+        depth=depth,
+        operands=(
+            Operand(along=1, item_bytes=bytes_a, k_fast=gemm.layout[0] == "T"),
+            Operand(along=0, item_bytes=bytes_b, k_fast=gemm.layout[1] == "N"),
         ),
-        flops=2.0 * m * n * k,
-        issued_flops=flops,
-        build_trace=lru_cache(maxsize=1)(lambda line_bytes: _tensile_trace(gemm, line_bytes)),
-        grid=(n0 * n1,),
-        tiles=(n1, n0),
+        dtype=gemm.dtype,
+        lds_bytes=min(LDS_BYTES, 2 * one_buffer if 2 * one_buffer <= LDS_BYTES else one_buffer),
+        out_bytes=bytes_d,
+        in_flight=2 * gemm.prefetch,
+        stagger=gemm.stagger,
     )
-
-
-def _tensile_trace(gemm: Gemm, line_bytes: int) -> Trace:
-    """A K step loads A, then B; each workgroup begins K where StaggerU says."""
-    (m, n, k), (tile_m, tile_n), depth, (n0, n1) = gemm.size, gemm.tile, gemm.depth, gemm.tiles
-    build = TraceBuilder(n_workgroups=n0 * n1, line_bytes=line_bytes)
-    w1, w0 = np.divmod(np.arange(n0 * n1), n0)
-    steps = -(-k // depth)
-    inner = (np.arange(steps)[None, :] + staggered(gemm, w0, steps)[:, None]) % steps * depth
-    a, b = ("a", m, gemm.layout[0] == "T"), ("b", n, gemm.layout[1] == "N")
-    loads = []
-    for (name, side, k_fast), at, tile, kind in ((a, w0, tile_m, gemm.types[0]), (b, w1, tile_n, gemm.types[1])):
-        shape, first = ((side, k), at[:, None] * tile)
-        if k_fast:
-            array = build.array(name, rows=shape[0], cols=k, item_bytes=BYTES[kind])
-            loads.append(build.read(array, row=first, col=inner, rows=tile, cols=depth))
-        else:
-            array = build.array(name, rows=k, cols=side, item_bytes=BYTES[kind])
-            loads.append(build.read(array, row=inner, col=first, rows=depth, cols=tile))
-    d = build.array("d", rows=n, cols=m, item_bytes=BYTES[gemm.types[2]])
-    build.step(*loads)
-    build.step(build.write(d, row=w1 * tile_n, col=w0 * tile_m, rows=tile_n, cols=tile_m))
-    return build.trace()
-
-
-def staggered(gemm: Gemm, w0: np.ndarray, steps: int) -> np.ndarray:
-    """First K step of each workgroup: ``(w0 & mask) << shift``, the mask halved until a loop holds it.
-
-    Source: ROCm/hipBLASLt, TensileLite ContractionSolution and graStaggerOffset.
-    """
-    step_bytes = gemm.depth * max(BYTES[gemm.types[0]], BYTES[gemm.types[1]])
-    shift = max(0, (STAGGER_STRIDE_BYTES // step_bytes).bit_length() - 1)
-    mask = gemm.stagger
-    while mask > 1 and steps < mask << shift:
-        mask //= 2
-    return (w0 & max(0, mask - 1)) << shift
+    return _workload(tiled)
 
 
 def aiter_gemm(gemm: Aiter) -> Workload:
     """GEMM of aiter's FlyDSL kernels: A with K contiguous, B shuffled by 16 columns, C in 16 bits row by row."""
     (m, n, k), (tile_m, tile_n, depth) = gemm.size, gemm.tile
-    n_m, n_n = -(-m // tile_m), -(-n // tile_n)
-
-    def trace(line_bytes: int) -> Trace:
-        build = TraceBuilder(n_workgroups=n_m * n_n, line_bytes=line_bytes)
-        pid_m, pid_n = np.divmod(np.arange(n_m * n_n), n_n)
-        inner = np.arange(0, k, depth)[None, :]
-        a = build.array("a", rows=m, cols=k, item_bytes=gemm.item_bytes)
-        b = build.array("b", rows=-(-n // 16), cols=16 * k, item_bytes=gemm.item_bytes)
-        c = build.array("c", rows=m, cols=n, item_bytes=2)
-        build.step(
-            build.read(a, row=pid_m[:, None] * tile_m, col=inner, rows=tile_m, cols=depth),
-            build.read(b, row=pid_n[:, None] * (tile_n // 16), col=16 * inner, rows=tile_n // 16, cols=16 * depth),
-        )
-        build.step(build.write(c, row=pid_m * tile_m, col=pid_n * tile_n, rows=tile_m, cols=tile_n))
-        return build.trace()
-
-    buffers = 2 if "lds2" in gemm.options else 1
-    return Workload(
+    tiled = TiledGemm(
         name="aiter_gemm",
-        problem={"M": m, "N": n, "K": k},
-        dtype="fp8",
-        resources=Resources(
-            threads=THREADS,
-            vgprs=min(512, tile_m * tile_n // THREADS + 128),
-            lds_bytes=buffers * tile_m * depth * gemm.item_bytes,
-            instructions_in_flight=4,
-            source="assumed of the tile; B goes to registers",
+        shape=(m, n),
+        k=k,
+        tile=(tile_m, tile_n),
+        depth=depth,
+        operands=(
+            Operand(along=0, item_bytes=gemm.item_bytes),
+            Operand(along=1, item_bytes=gemm.item_bytes, together=16),
         ),
-        flops=2.0 * m * n * k,
-        issued_flops=2.0 * n_m * tile_m * n_n * tile_n * k,
-        build_trace=lru_cache(maxsize=1)(trace),
-        grid=(n_m * n_n,),
-        tiles=(n_m, n_n),
+        dtype="fp8",
+        lds_bytes=(2 if "lds2" in gemm.options else 1) * tile_m * depth * gemm.item_bytes,
     )
+    return _workload(tiled)
+
+
+def _workload(gemm: TiledGemm) -> Workload:
+    found = Workload.of_kernel(gemm.kernel())
+    return replace(found, tiles=gemm.tiles, swizzled=None)
 
 
 def sweep_gemm(size: int) -> Workload:

@@ -1,6 +1,6 @@
 """`score_suite`: launch order, best family and bound of many kernels, stored one by one so that a run can go on.
 
-Their table has the same rows for the terminal, CSV and Markdown.
+Their table is a page of the evidence; `swizzle_sim.search.fleet` is what a user runs.
 """
 
 from __future__ import annotations
