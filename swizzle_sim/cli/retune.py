@@ -120,12 +120,14 @@ def _counts(found: list[Finding]) -> dict[str, int]:
 
 
 def _print(read: Table, found: list[Finding], most: int) -> None:
-    shown = [one for one in found if one.weight > 0 or one.contradicts or one.notes][:most]
+    of_many = ("not replayed: ", "the table is ")  # notes that many rows have: told once, below
+    own = {one.row.line: [note for note in one.notes if not note.startswith(of_many)] for one in found}
+    shown = [one for one in found if one.weight > 0 or one.contradicts or own[one.row.line]][:most]
     cells = []
     for one in shown:
         rate = one.about.get("decides") == "l2_hit_rate"
         gain = f"{100 * one.gain:+.1f} {'points' if rate else '%'}" if one.gain else "-"
-        said = "; ".join(filter(None, [one.contradicts, *one.notes]))
+        said = "; ".join(filter(None, [one.contradicts, *own[one.row.line]]))
         words = [one.row.named or "-", one.best or "-", one.verdict or "-", said]
         cells.append([str(one.row.line), sizes_text(one.row.sizes), *words, gain, f"{one.calls:g}"])
     heads = ["line", "sizes", "order", "best", "verdict", "what is said of it", "gain", "calls"]
@@ -134,3 +136,5 @@ def _print(read: Table, found: list[Finding], most: int) -> None:
     if cells:
         table(f"{read.path.name}: rows by expected gain times calls", heads, cells, left=6, note=note)
     line(", ".join(f"{name}: {n}" for name, n in _counts(found).items() if n))
+    for note, n in Counter(note for one in found for note in one.notes if note.startswith(of_many)).items():
+        line(f"{n} rows: {note}")
