@@ -111,6 +111,9 @@ def _print(
     moved = sum(row["calls"] * row["time_us"] for row in known if row["weight"] > 0)
     if spent:
         line(f"those that gain take {100 * moved / spent:.1f} % of the predicted time of all calls")
+    if rows:
+        each = sum(row["seconds"] for row in rows) / len(rows)
+        line(f"{each:.2f} s of one core a launch and GPU: 10,000 take {each / 0.36:.1f} core hours")
     for what, names in _reasons(rows, failed).items():
         line(f"not judged: {', '.join(names[:3])}{f' and {len(names) - 3} more' if len(names) > 3 else ''}: {what}")
 

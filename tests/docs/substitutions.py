@@ -22,7 +22,7 @@ SMALLER = [  # (pattern, what takes its place), in this order
     (r"--evaluations \d+", "--evaluations 5"),
     (r"--proposer search(?!.*--evaluations)", "--proposer search --evaluations 5"),
     (r"--proposer ceiling(?!.*--evaluations)", "--proposer ceiling --evaluations 4"),
-    (r"(?<=^swizzle-sim )(sweep|policy|fleet|lab what-if) (.*)", r"\1 \2 --backend serial"),
+    (r"(?<=^swizzle-sim )(sweep|policy|lab what-if) (.*)", r"\1 \2 --backend serial"),
     (rf"(?<=optimize ){EXAMPLE}", f"{EXAMPLE} heads=2 S=256 --no-uncertainty"),
     (r" --open\b", ""),
 ]
@@ -39,7 +39,7 @@ PARSED = {  # pattern -> why it is only parsed, and what runs it instead
     r"swizzle-sim (capture|rewrite|bundle)": "needs Triton and seconds: tests/capture, rewrite, hardware",
     r"my_kernel\.py|calls\.json|my\.trace\.npz": "needs Triton and seconds: tests/capture",
     r"--tune tiles": "compiles many kernels: tests/search",
-    r"calls\.csv|recordings/": "needs a table or recordings: tests/search",
+    r"calls\.csv|recordings/|swizzle-sim (retune|fleet)": "needs a table or recordings, or minutes: tests/search",
     r"\bbias_add\b": "needs a package of one's own: tests/docs/test_suite_kernel.py",
     r"captured\.trace\.npz": "needs Triton and seconds: tests/capture",
     r"check (gemm\.py|src/)": "needs a kernel of one's own: tests/testing",

@@ -32,6 +32,7 @@ COMMANDS = {
         "--backend",
         "serial",
     ],
+    "fleet": ["fleet", "softmax", "--replay", "lockstep", "--orders", "1", "--no-compile", "--backend", "serial"],
     "runs": ["runs"],
 }
 
