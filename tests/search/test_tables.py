@@ -97,7 +97,7 @@ def test_tensile_names_its_mapping_with_sign_and_group(read):
     assert [row.named for row in table.rows] == orders
     assert [row.why for row in table.rows] == ["", "", "", "a batch", ""]
     gemm = TiledGemm.from_dict(table.rows[2].launch["gemm"])
-    assert gemm.shape == (64, 1024) and gemm.tiles == (1, 8) and table.rows[2].tiles_m == 1  # C has M contiguous
+    assert gemm.shape == (64, 1024) and gemm.tiles == (1, 8)  # C has M contiguous
     assert [one.k_fast for one in gemm.operands] == [True, True] and table.rows[3].workgroups == 3 * 64
     assert table.changed(table.rows[0], "wgm(size=8)", "measure") == "solution 1"
     assert table.lines[table.rows[0].line] == "    - [1, 812.5]  # retune: measure; was 0\n"

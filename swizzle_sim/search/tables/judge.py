@@ -149,10 +149,9 @@ def finding(row: Row, gpu: Gpu | None, calls: float, about: Mapping[str, Any], c
         notes.append(f"{row.workgroups} workgroups on {gpu.cus} CUs")
     if gpu and row.lds_bytes > gpu.limits.lds_bytes_per_cu:
         notes.append(f"{row.lds_bytes} B of LDS, of {gpu.limits.lds_bytes_per_cu}")
-    idle = row.named != row.plain and (row.tiles_m < 2 or row.plain in known.get("same", ()))
-    if idle and row.named:
-        notes.append("its group is noise: the permutation is that of none" if row.plain in known.get("same", ())
-                     else "its group is noise: under two M tiles an expert")  # fmt: skip
+    idle = ["its group is noise: the permutation is that of none"] * (row.plain in known.get("same", ()))
+    idle = idle or ["its group is noise: under two M tiles an expert"] * (row.named != row.plain and row.tiles_m < 2)
+    notes += idle
     if (slower := row.measured.get(known.get("best", ""), 0.0)) > 1:
         notes.append(f"{known['best']} ranks first, and was measured {100 * slower - 100:.1f} % slower")
     notes += [copied] if copied else []
@@ -163,10 +162,10 @@ def _contradicted(row: Row, about: Mapping[str, Any]) -> str:
     """How the model contradicts a row: points that one in launch order would gain, or a remap that gains nothing."""
     best, gains = about["best"], about["gains"]
     rate = [about["scores"][name]["l2_hit_rate"] for name in (row.named, best)]
-    if row.named == row.plain and row.tiles_m >= 2:
-        points = rate[1] - rate[0]
+    if row.named == row.plain:
+        points = rate[1] - rate[0] if row.tiles_m >= 2 else 0.0
         return f"in launch order, {best} has {100 * points:.1f} points more" if points >= POINTS else ""
-    if row.named != row.plain and gains.get(row.plain, -1.0) >= -about["tolerance"]:
+    if gains.get(row.plain, -1.0) >= -about["tolerance"]:
         return "remapped, and the launch order is as good"
     return ""
 

@@ -50,7 +50,7 @@ class Row:
     why: str = ""  # it is not replayed
     workgroups: int = 0
     lds_bytes: int = 0
-    tiles_m: float = 2.0  # of an expert, or of the launch; below 2 no group of rows matters
+    tiles_m: float = 2.0  # of an expert; below 2 no group of rows matters
     measured: Mapping[str, float] = field(default_factory=dict)  # times by order, relative
 
 
@@ -109,7 +109,7 @@ def _of_gemm(gemm: TiledGemm, named: str, plain: str, others: Sequence[str]) -> 
     rows, cols = gemm.tiles
     return {
         "named": named, "plain": plain, "others": tuple(dict.fromkeys((plain, *others))), "workgroups": rows * cols,
-        "lds_bytes": gemm.lds_bytes, "tiles_m": float(rows), "launch": {"gemm": gemm.as_dict()},
+        "lds_bytes": gemm.lds_bytes, "launch": {"gemm": gemm.as_dict()},
         "why": f"over {MOST_LOADS:,} tensor instructions" if gemm.loads > MOST_LOADS else "",
     }  # fmt: skip
 
