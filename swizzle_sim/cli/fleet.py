@@ -113,7 +113,7 @@ def _print(
         line(f"those that gain take {100 * moved / spent:.1f} % of the predicted time of all calls")
     if rows:
         each = sum(row["seconds"] for row in rows) / len(rows)
-        line(f"{each:.2f} s of one core a launch and GPU: 10,000 take {each / 0.36:.1f} core hours")
+        line(f"{each:.2f} s of one process a launch and GPU: 10,000 take {each / 0.36:.1f} hours of one")
     for what, names in _reasons(rows, failed).items():
         line(f"not judged: {', '.join(names[:3])}{f' and {len(names) - 3} more' if len(names) > 3 else ''}: {what}")
 

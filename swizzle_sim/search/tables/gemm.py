@@ -14,7 +14,7 @@ from xcd_model import Resources, Trace, TraceBuilder
 from xcd_model.errors import CaptureError
 
 STAGGER_STRIDE_BYTES = 256  # Tensile's StaggerUStride
-MOST_VGPRS = 512
+MOST_VGPRS = {64: 512, 32: 255}  # of a lane, by the lanes of a wave
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class TiledGemm:
     dtype: str
     lds_bytes: int
     out_bytes: int = 2
-    threads: int = 256
+    waves: int = 4
     in_flight: int = 4
     stagger: int = 0  # Tensile's StaggerU
     rows_first: bool = False  # whether the launch has two dimensions, the rows of tiles fastest
@@ -71,15 +71,15 @@ class TiledGemm:
         pairs = {name: tuple(values[name]) for name in ("shape", "tile")}
         return cls(**{**values, **pairs, "operands": tuple(Operand(**one) for one in values["operands"])})
 
-    def kernel(self) -> Kernel:
+    def kernel(self, lanes: int = 64) -> Kernel:
         """The kernel, launched row by row of tiles; accumulators and as many registers again as operands take."""
-        (m, n), (rows, cols) = self.shape, self.tiles
+        (m, n), (rows, cols), threads = self.shape, self.tiles, lanes * self.waves
         return Kernel(
             name=self.name, summary="a GEMM of a table", problem={"M": m, "N": n, "K": self.k}, dtype=self.dtype,
             grid=self.grid, flops=2.0 * m * n * self.k,
             issued_flops=2.0 * rows * self.tile[0] * cols * self.tile[1] * self.k,
             resources=Resources(
-                threads=self.threads, vgprs=min(MOST_VGPRS, self.tile[0] * self.tile[1] // self.threads + 128),
+                threads=threads, vgprs=min(MOST_VGPRS[lanes], self.tile[0] * self.tile[1] // threads + 128),
                 lds_bytes=self.lds_bytes, instructions_in_flight=self.in_flight, source="assumed of the tile",
             ),
             build_trace=self.trace, reference=_no_values, make_inputs=_no_values, triton_source="", sharing="",

@@ -52,7 +52,7 @@ def _judged(point: Mapping[str, Any]) -> dict[str, Any]:
     device, launch, named = Gpu.from_dict(point["gpu"]), point["launch"], point["named"]
     try:
         if "gemm" in launch:
-            work = TiledGemm.from_dict(launch["gemm"]).kernel()
+            work = TiledGemm.from_dict(launch["gemm"]).kernel(device.limits.wave_size)
         else:
             work = kernel(launch["kernel"], **launch["problem"])
         orders = _orders([named, *point["others"]], work.grid, device.xcds)

@@ -274,7 +274,7 @@ def _triton_gemm(
     bm, bn, bk = (config[f"BLOCK_{axis}"] for axis in "MNK")
     item, ahead = BYTES[dtype], max(1, config.get("num_stages", 2) - 1)
     return TiledGemm(
-        shape=shape, k=depth, tile=(bm, bn), depth=bk, dtype=dtype, threads=64 * config.get("num_warps", 4),
+        shape=shape, k=depth, tile=(bm, bn), depth=bk, dtype=dtype, waves=config.get("num_warps", 4),
         operands=(Operand(along=0, item_bytes=item), Operand(along=1, item_bytes=item, k_fast=k_fast)),
         lds_bytes=(bm + bn) * bk * item * ahead, in_flight=2 * ahead,
     )  # fmt: skip
@@ -407,9 +407,9 @@ def _tensile_gemm(
             Operand(along=1, item_bytes=BYTES[a], k_fast=bool(problem.get("TransposeA"))),
             Operand(along=0, item_bytes=BYTES[b], k_fast=not problem.get("TransposeB")),
         ),
-        dtype=wide, out_bytes=BYTES[out], threads=one.get("NumThreads", 256), stagger=one.get("StaggerU", 0),
+        dtype=wide, out_bytes=BYTES[out], stagger=one.get("StaggerU", 0),
         lds_bytes=one.get("LdsNumBytes") or one.get("LdsNumElements", 0) * BYTES[wide],  # the latter in older files
-        in_flight=2 * max(1, one.get("PrefetchGlobalRead", 1)),
+        waves=max(1, one.get("NumThreads", 256) // 64), in_flight=2 * max(1, one.get("PrefetchGlobalRead", 1)),
     )  # fmt: skip
     found = _of_gemm(gemm, named, plain, others)
     found["workgroups"] *= sizes["B"] * max(1, one.get("GlobalSplitU", 1))
