@@ -54,7 +54,9 @@ def retune(
         raise RunError(f"{file}: -o would write over the table that is read: name another file")
     given, key = parse_sizes(sizes), [name.strip() for name in how.key.split(",")]
     read = read_table(file, given, key)
-    found = _findings(read, how, [read_table(path, given, key) for path in [*(how.against or ()), *siblings(file)]])
+    found = _findings(
+        read, how, [*(read_table(path, given, key) for path in how.against or ()), *siblings(file, given)]
+    )
     changed = _write(read, found, how.out) if how.out else {}
     if json:
         about: dict[str, Any] = {"file": str(file), "format": read.format, "replay": "timed", "kind": "simulated"}

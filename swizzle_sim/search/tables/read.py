@@ -15,6 +15,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -88,16 +89,16 @@ def read_table(path: Path, given: Mapping[str, int], key: Sequence[str] = ("M", 
     return _moe(path, lines, document, {**ASSUMED, **given})
 
 
-def siblings(path: Path) -> list[Path]:
+DEVICE = re.compile("device_name=[^,]+?(?=,|[.]json)")
+
+
+def siblings(path: Path, given: Mapping[str, int]) -> Iterator[Table]:
     """Tables of fused MoE beside one, of other devices."""
-    start, device, rest = path.name.partition("device_name=")
-    own = re.escape(start), re.escape(rest.partition(",")[2] if "," in rest else "")
-    beside = re.compile(rf"{own[0]}device_name=[^,]+?{',' if own[1] else '.json'}{own[1]}")
-    return [
-        one
-        for one in sorted(path.parent.glob(f"{start}*.json"))
-        if device and one != path and beside.fullmatch(one.name)
-    ]
+    alike = DEVICE.sub("device_name=*", path.name)
+    for other in sorted(path.parent.glob(re.sub(r"[\[\]]", "?", alike))) if alike != path.name else ():
+        with suppress(SearchError):
+            if other.name != path.name and DEVICE.sub("device_name=*", other.name) == alike:
+                yield read_table(other, given)
 
 
 def _wrong(path: Path, line: int, why: str) -> SearchError:
@@ -228,7 +229,7 @@ def _moe_row(
     tokens: int, config: Mapping[str, int], named: Mapping[str, str], given: Mapping[str, int], is_down: bool
 ) -> dict[str, Any]:
     """Fields of a row: the first of two products, or the second; of a byte an item half of K stands in fp16."""
-    dtype = {"fp8_w8a8": "fp8", "int8_w8a8": "int8", "": "fp16"}.get(named.get("dtype", "").partition("]")[0])
+    dtype = {"fp8_w8a8": "fp8", "int8_w8a8": "int8", "": "fp16"}.get(named.get("dtype", "").removesuffix("_down"))
     columns, experts = int(named["N"]), int(named.get("E", 0))
     depth, topk = int(named.get("K", given["K"])), min(given["TOPK"], experts)
     if dtype is None or config.get("SPLIT_K", 1) > 1:
