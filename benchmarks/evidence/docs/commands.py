@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from typer import Context
 from typer.main import get_command
 
 from swizzle_sim.cli.app import app
-from swizzle_sim.cli.help import EXAMPLES, FIRST, LAB, TASKS, in_short
+from swizzle_sim.cli.help import EXAMPLES, FIRST, LAB, TASKS
 
 
 def with_bars(cell: str) -> str:
@@ -35,15 +37,22 @@ families and run folders.
 """
 
 
+SEVERAL = 2  # commands that an option has, from which it is told once for all
+TABLE = "| name | what it is | default |\n| --- | --- | --- |\n"
+
+
 def commands_markdown() -> str:
     """Text of ``docs/cli.md``."""
     group: Any = get_command(app)
-    shown = group.commands | group.commands["lab"].commands
-    parts = [INTRO, _block(FIRST), "| task | commands |\n| --- | --- |\n" + _index(shown)]
+    shown = {name: one for name, one in (group.commands | group.commands["lab"].commands).items() if name != "lab"}
+    told = Counter(_row(param)[1] for one in shown.values() for param in one.params if not param.hidden)
+    shared = {row: row.split()[1].rstrip(",") for row, n in told.items() if n >= SEVERAL}
+    parts = [INTRO, _block(FIRST), _index(shown)]
+    parts += ["## Of several commands\n", TABLE + "".join(sorted(shared))]
     for task, names in TASKS.items():
-        parts.append(f"## {task}\n")
-        parts += [_command(name, shown[name]) for name in names if name in shown and name != "lab"]
-    parts += [_command(name, shown[name]) for name in LAB]
+        if known := [name for name in names if name in shown]:
+            parts += [f"## {task}\n", *(_command(name, shown[name], shared) for name in known)]
+    parts += ["## Agents and experiments\n", *(_command(name, shown[name], shared) for name in LAB)]
     return "\n".join(parts)
 
 
@@ -52,8 +61,7 @@ def _index(shown: dict[str, Any]) -> str:
     for task, names in TASKS.items():
         every = (*names, *LAB) if "lab" in names else names
         listed = [name for name in every if name in shown and name != "lab"]
-        links = "<br>".join(f"[`{_typed(name)}`](#{name}): {in_short(shown[name])}" for name in listed)
-        lines.append(f"| {task} | {links} |\n")
+        lines.append(f"- {task}: {', '.join(f'[`{_typed(name)}`](#{name})' for name in listed)}\n")
     return "".join(lines)
 
 
@@ -61,13 +69,15 @@ def _typed(name: str) -> str:
     return f"lab {name}" if name in LAB else name
 
 
-def _command(name: str, command: Any) -> str:
+def _command(name: str, command: Any, shared: Mapping[str, str]) -> str:
     usage = " ".join(["swizzle-sim", _typed(name), *command.collect_usage_pieces(Context(command))])
     parts = [f"### {name}\n", " ".join(command.help.split()) + "\n", f"```text\n{usage}\n```\n"]
     rows = [_row(param) for param in command.params if not param.hidden]
     rows.sort(key=lambda row: row[0])  # arguments, options of all, then those of one proposer
-    if rows:
-        parts.append("| name | what it is | default |\n| --- | --- | --- |\n" + "".join(row[1] for row in rows))
+    if own := [row for _, row in rows if row not in shared]:
+        parts.append(TABLE + "".join(own))
+    if others := [shared[row] for _, row in rows if row in shared]:
+        parts.append(f"And [of several commands](#of-several-commands): {', '.join(others)}.\n")
     if name in EXAMPLES:
         parts.append(_block(EXAMPLES[name]))
     return "\n".join(parts)
