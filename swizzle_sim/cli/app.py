@@ -25,9 +25,11 @@ from swizzle_sim.cli import (
     counters,
     doctor,
     explore,
+    fleet,
     hardware,
     optimize,
     policy,
+    retune,
     rewrite,
     runs,
     score,
@@ -103,13 +105,15 @@ _COMMANDS = {
     "counters": counters.counters,
     "sweep": sweeping.sweep,
     "policy": policy.policy,
+    "retune": retune.retune,
+    "fleet": fleet.fleet,
     "what-if": sweeping.what_if,
     "explore": explore.explore,
     # Commands of other packages; loading one imports typer alone.
     **{entry.name: entry.load() for entry in metadata.entry_points(group="swizzle_sim.commands")},
 }
 _LAB = typer.Typer(
-    cls=Group, no_args_is_help=True, help="Experiments with models and constants: a GPU's, a model's, a prompt's."
+    cls=Group, no_args_is_help=True, help="Experiments with models and constants: a GPU's, a profiler's, a prompt's."
 )
 app.add_typer(_LAB, name="lab")
 _BY_TASK = [name for names in (*TASKS.values(), LAB) for name in names if name in _COMMANDS]

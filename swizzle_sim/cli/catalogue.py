@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from swizzle_sim.base.progress import Progress
 from swizzle_sim.cli.arguments import GpuName, Json, Launch, argument, grouped, known_kernels, option
 from swizzle_sim.cli.output import console, line, pct, print_json, say, sizes_text, table, table_of
-from swizzle_sim.cli.suite import Scoring, score_kernels
-from xcd_model.errors import CompileError, ReplayError, RunError, SwizzleSimError
+from xcd_model.errors import CompileError, ReplayError, SwizzleSimError
 
 FIGURES = (
     *("workgroups_per_cu", "instructions", "line_touches", "distinct_lines", "ideal_reuse", "footprint_bytes"),
@@ -21,7 +20,7 @@ OPTIONS = ("num_warps", "num_stages", "waves_per_eu", "matrix_instr_nonkdim", "k
 
 if TYPE_CHECKING:
     from swizzle_sim.capture.occupancy import Compiled, OccupancyLimits
-    from swizzle_sim.search.suite.facts import Facts
+    from swizzle_sim.search.facts import Facts
     from swizzle_sim.workload.kernels import Kernel
     from xcd_model import Gpu
 
@@ -66,11 +65,9 @@ def gpus(json: Json = False) -> None:
     table_of("GPUs", "name", columns, [(g.name, g) for g in found], left=2, note=note)
 
 
-@grouped
 def kernels(
     names: Annotated[list[str] | None, argument("KERNEL", "Kernels; by default all.", known_kernels)] = None,
     gpu: GpuName = "mi300x",
-    how: Scoring = Scoring(),
     json: Json = False,
 ) -> None:
     """List the kernels of the suite at their default sizes: what they touch, and the bound on the hit rate."""
@@ -78,11 +75,6 @@ def kernels(
     from xcd_model import gpu as load_gpu
 
     device, chosen = load_gpu(gpu), list(dict.fromkeys(names or kernel_names()))
-    if how.needless:
-        raise RunError(f"{', '.join(how.needless)}: of scores; add --scored")
-    if how.scored:
-        score_kernels(chosen, device, how, json)
-        return
     whole: list[Kernel] = []
     broken: dict[str, str] = {}
     for name in chosen:
@@ -119,7 +111,7 @@ def _all_facts(found: list[Kernel], device: Gpu, broken: dict[str, str]) -> list
 
     One that cannot be traced joins the ``broken``, with the reason.
     """
-    from swizzle_sim.search.suite.facts import facts_of, is_known
+    from swizzle_sim.search.facts import facts_of, is_known
 
     unknown = sum(k.runs_on(device) and not is_known(k, device) for k in found)
     if unknown and not sys.stderr.isatty():
@@ -166,7 +158,7 @@ def show(
     from swizzle_sim.capture.occupancy import limits_of
     from swizzle_sim.pricing.scoring import Scorer
     from swizzle_sim.pricing.sharing import middle_of, sharing, sharing_words
-    from swizzle_sim.search.suite.facts import work_out
+    from swizzle_sim.search.facts import work_out
 
     scorer = Scorer(*launch.load(), replay="lockstep")
     k = scorer.kernel

@@ -25,11 +25,11 @@ TASKS = {
     "Every day": ("score", "check", "optimize", "rewrite", "bundle", "import", "report", "explore", "runs"),
     "Your own Triton kernel": ("init-kernel", "capture"),
     "Kernels and GPUs": ("show", "kernels", "gpus", "doctor"),
-    "Other sizes, other GPUs": ("sweep", "policy", "what-if"),
-    "Share and reuse": ("export", "keep", "counters"),
+    "Many sizes, many launches": ("sweep", "policy", "retune", "fleet", "keep"),
+    "Share and reuse": ("export",),
     "Agents and experiments": ("lab",),
 }
-LAB = ("calibrate", "mcp", "study", "tune-prompt")  # commands of the group lab
+LAB = ("what-if", "calibrate", "counters", "mcp", "study", "tune-prompt")  # commands of the group lab
 USAGE: Any = typer.BadParameter.__base__  # of all mistakes in options
 OTHERS = "More commands"
 MOVED = {  # earlier names, and the words to type now; they are understood until the next release
@@ -37,7 +37,7 @@ MOVED = {  # earlier names, and the words to type now; they are understood until
     "ceiling": "optimize --proposer ceiling",
     "compare": "runs",
     "occupancy": "show",
-    "suite": "kernels --scored",
+    "suite": "fleet suite",
     **{name: f"lab {name}" for name in LAB},
 }
 GONE = {  # earlier names with nothing behind them, and what to do

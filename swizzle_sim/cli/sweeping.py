@@ -150,7 +150,7 @@ def _device(name: str, changes: Sequence[str] | None) -> Any:
 
     read = read_changes(changes or ())
     if several := [key for key, values in read.items() if len(values) > 1]:
-        raise SpecError(f"{several[0]} has several values: a sweep over sizes has one GPU; use what-if")
+        raise SpecError(f"{several[0]} has several values: a sweep over sizes has one GPU; use lab what-if")
     return changed(load_gpu(name), {key: values[0] for key, values in read.items()})
 
 

@@ -76,7 +76,9 @@ class State:
         self.check_names()
         for key, value in self.changes:
             if not 1 <= value <= MOST[key]:
-                raise SizeError(f"{key} = {value}: the page takes 1 to {MOST[key]}; use `swizzle-sim what-if` beyond")
+                raise SizeError(
+                    f"{key} = {value}: the page takes 1 to {MOST[key]}; use `swizzle-sim lab what-if` beyond"
+                )
         return what_if(gpu(path_of("gpu", self.gpu)), dict(self.changes))
 
     def load_swizzle(self) -> Swizzle:
@@ -93,7 +95,7 @@ class State:
 
     def command(self) -> str:
         """Command line with the same figures: ``score``, or ``what-if`` where numbers of the GPU are changed."""
-        words = ["what-if" if self.changes else "score", path_of("kernel", self.kernel)]
+        words = [*(("lab", "what-if") if self.changes else ("score",)), path_of("kernel", self.kernel)]
         words += [f"{name}={value}" for name, value in self.sizes]
         words += ["--gpu", path_of("gpu", self.gpu), "--replay", self.replay]
         for key, value in self.changes:

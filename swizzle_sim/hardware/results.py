@@ -127,7 +127,7 @@ def of_kinds(what: str) -> Iterator[None]:
 
 def read_result(path: Path) -> dict[str, Any]:
     """Result of a node, as ``confirm.py`` left it."""
-    own = f"a profiler's own file: swizzle-sim counters {path}"
+    own = f"a profiler's own file: swizzle-sim lab counters {path}"
     if path.suffix != ".json":
         raise HardwareError(f"{path}: no result of confirm.py, which is JSON; {own}", code="format")
     found = read_json(path)

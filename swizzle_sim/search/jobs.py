@@ -83,7 +83,10 @@ def run_points(
         raise UnknownName("backend", backend, BACKENDS)
     if (backend == "dask") != (scheduler is not None):
         raise SearchError("--backend dask and --scheduler ADDRESS belong together", code="scheduler")
-    missing = [i for i, point in enumerate(points) if store.find(point) is None]
+    first: dict[str, int] = {}  # of equal points one is evaluated
+    for i, point in enumerate(points):
+        first.setdefault(key_of(point), i)
+    missing = [i for i in first.values() if store.find(points[i]) is None]
     done = len(points) - len(missing)
     with (
         _place(backend, scheduler, timeout_s),

@@ -19,7 +19,20 @@ COMMANDS = {
     "optimize --proposer ceiling": ["optimize", "gemm", *SMALL, "--proposer", "ceiling", "--evaluations", "2"],
     "sweep": ["sweep", "gemm", "K=128", "--over", "M,N", "--values", "512", "--swizzle", "row", "--backend", "serial"],
     "policy": ["policy", "gemm", "K=128", "--over", "M", "--values", "512", "--swizzle", "row", "--backend", "serial"],
-    "what-if": ["what-if", "gemm", *SMALL, "--set", "xcds=4", "--swizzle", "row", "--capacity", "--backend", "serial"],
+    "lab what-if": [
+        "lab",
+        "what-if",
+        "gemm",
+        *SMALL,
+        "--set",
+        "xcds=4",
+        "--swizzle",
+        "row",
+        "--capacity",
+        "--backend",
+        "serial",
+    ],
+    "fleet": ["fleet", "softmax", "--replay", "lockstep", "--orders", "1", "--no-compile", "--backend", "serial"],
     "runs": ["runs"],
 }
 

@@ -65,15 +65,15 @@ def test_a_bundle_of_a_kernel(typed, tmp_path):
 
 
 def test_counters_of_a_profilers_file(typed, tmp_path):
-    answer = typed("counters", DATA / "new_counter_collection.csv")
+    answer = typed("lab", "counters", DATA / "new_counter_collection.csv")
     assert answer.code == 0, answer.err
     assert (
         "33.34" in answer.out and "l2_hits = TCC_HIT_sum [requests]" in answer.out and "taken for gfx942" in answer.out
     )
-    document = json.loads(typed("counters", DATA / "old_counter_collection.csv", "--json").out)
+    document = json.loads(typed("lab", "counters", DATA / "old_counter_collection.csv", "--json").out)
     assert document["arch"] == "gfx942" and document["launches"][0]["read_bytes"] is None
     assert "no read_bytes without TCC_EA0_RDREQ_32B_sum" in document["doubts"]
-    table = typed("counters", DATA / "h200" / "gemm" / "candidate_1_table.csv", "--json")
+    table = typed("lab", "counters", DATA / "h200" / "gemm" / "candidate_1_table.csv", "--json")
     measured = json.loads((DATA / "h200" / "gemm" / "result.json").read_text())["candidates"]["candidate_1"]["counters"]
     found = json.loads(table.out)
     assert found["arch"] == "sm_" and not found["doubts"]
@@ -83,10 +83,10 @@ def test_counters_of_a_profilers_file(typed, tmp_path):
         "Dispatch_Id,Kernel_Name,Counter_Name,Counter_Value\n1,gemm,FETCH_SIZE,1024\n1,gemm,TCC_HIT,3\n1,gemm,TCC_MISS,1\n"
         "1,gemm,TCC_HIT,3\n1,gemm,TCC_MISS,1\n"
     )
-    asked = json.loads(typed("counters", tmp_path / "fetch.csv", "--gpu", "mi355x", "--json").out)
+    asked = json.loads(typed("lab", "counters", tmp_path / "fetch.csv", "--gpu", "mi355x", "--json").out)
     assert asked["launches"][0]["read_bytes"] == 2**20 and asked["launches"][0]["l2_hit_rate"] == 0.75
     assert any("FETCH_SIZE of gfx950" in one for one in asked["doubts"])
-    assert "swizzle-sim counters" in typed("import", DATA / "old_counter_collection.csv").err
+    assert "swizzle-sim lab counters" in typed("import", DATA / "old_counter_collection.csv").err
 
 
 def test_doctor(typed, monkeypatch):

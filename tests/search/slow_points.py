@@ -5,6 +5,14 @@ import time
 import uuid
 from pathlib import Path
 
+from swizzle_sim.search.fleet import judged_launch
+
+
+def judged_slowly(point):
+    """Judge a launch of a fleet, and say which worker did."""
+    time.sleep(0.15)
+    return {**judged_launch(point), "worker": os.getpid()}
+
 
 def marked(point):
     """Square a number, slowly, and leave a file for each time it is done."""

@@ -102,7 +102,7 @@ def test_sweeps_that_cannot_be(typed, words, told):
 
 
 def test_what_if(typed, small, mi300x):
-    words = ("what-if", "gemm", *SIZES, "--set", "l2.size_bytes=64KiB,8MiB", "--set", "cus_per_xcd=4")
+    words = ("lab", "what-if", "gemm", *SIZES, "--set", "l2.size_bytes=64KiB,8MiB", "--set", "cus_per_xcd=4")
     words += ("--backend", "serial", "--capacity", "--replay", "lockstep")  # as the curve is
     found = document(typed(*words, "--swizzle", "contiguous", "--json"))
     assert [point["gpu"] for point in found["points"]] == [
@@ -115,13 +115,13 @@ def test_what_if(typed, small, mi300x):
     assert of_the_gpu[mi300x.l2.ways - 1] == pytest.approx(rates[0])
     code, out, _ = typed(*words)
     assert code == 0 and "l2.size_bytes=65536" in out and "by ways and sets" in out
-    code, _, err = typed("what-if", "gemm", *SIZES, "--set", "l2.sizes=1")
+    code, _, err = typed("lab", "what-if", "gemm", *SIZES, "--set", "l2.sizes=1")
     assert code == 2 and "did you mean l2.size_bytes" in err
 
 
 def test_a_curve_that_does_not_follow_is_refused_before_anything_is_replayed(typed, monkeypatch):
     monkeypatch.setattr("swizzle_sim.cli.sweeping._run", None)
-    code, out, err = typed("what-if", "transpose", "M=256", "N=256", "--gpu", "h200", "--capacity")
+    code, out, err = typed("lab", "what-if", "transpose", "M=256", "N=256", "--gpu", "h200", "--capacity")
     assert (code, out) == (2, "") and "no curve by size of a partitioned L2" in err
 
 

@@ -12,9 +12,10 @@ import pytest
 from swizzle_sim.language import Swizzle, family
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.rewrite.price import evaluate_as_compiled
+from swizzle_sim.search.fleet import launches_in, points_of, rows_of
 from swizzle_sim.search.jobs import PointStore, run_points
 from swizzle_sim.search.sweep import evaluate, hurts, read_sizes, size_points
-from tests.search.slow_points import marked
+from tests.search.slow_points import judged_slowly, marked
 from xcd_model.errors import CompileError, LanguageError, RunError, SearchError, UnknownName
 
 ROOT = Path(__file__).parents[2]
@@ -155,31 +156,41 @@ def address_in(file):
 
 
 @pytest.mark.filterwarnings("ignore")  # Dask logs the loss of the worker
-def test_a_worker_dies_and_the_sweep_completes(cluster, tmp_path):
+def test_a_worker_dies_and_the_fleet_completes_and_repeats_nothing(cluster, tmp_path, mi300x):
     from distributed import Client
 
     address, workers = cluster
     with Client(address) as client:
         client.wait_for_workers(2, timeout=LOADED_S)
-    points = [{"n": n, "folder": str(tmp_path), "sleep_s": 0.15} for n in range(24)]
+    table = tmp_path / "launches.csv"
+    table.write_text(
+        "kernel,M,N\n" + "".join(f"softmax,{64 * n},256\n" for n in (*range(1, 21), 1))
+    )  # one of them twice
+    how = {"replay": "lockstep", "orders": 2, "compile": False}
+    points = points_of(launches_in(str(table)), [mi300x], [], **how)
+    assert len(points) == 20
     seen, at_work, killed = [], set(), []
 
     def kill_one(point, row, done, total):
         """Kill a worker as soon as both have done some, whichever a loaded machine lets begin first."""
-        seen.append(point["n"])
+        seen.append(point["problem"]["M"])
         at_work.add(row["worker"])
         if len(at_work) == 2 and not killed:
             killed.append(next(worker for worker in workers if worker.pid == row["worker"]))
             killed[0].kill()
             assert done < total  # the other has to finish alone
 
-    with PointStore(tmp_path / "sweep") as store:
+    asked = [point for point, _ in points.values()]
+    with PointStore(tmp_path / "fleet") as store:
         options = {"backend": "dask", "scheduler": address, "timeout_s": LOADED_S, "on_point": kill_one}
-        rows = run_points(points, marked, store, **options)
-        assert len(store) == 24
+        rows = run_points(asked, judged_slowly, store, **options)
     (dead,) = killed
     (alive,) = (worker for worker in workers if worker is not dead)
     assert dead.wait(LOADED_S) != 0 and alive.poll() is None
-    assert [row["square"] for row in rows] == [n * n for n in range(24)]
-    assert sorted(seen) == list(range(24))  # each counted once
-    assert len({row["worker"] for row in rows}) == 2  # both did some of it
+    assert sorted(seen) == [64 * n for n in range(1, 21)]  # each counted once
+    assert len({row["worker"] for row in rows}) == 2 and not any(row["error"] for row in rows)
+    with PointStore(tmp_path / "fleet", resume=True) as store:
+        again = run_points(asked, lambda point: pytest.fail("judged again"), store, backend="serial")
+    assert again == rows
+    found = rows_of(points, rows)
+    assert {row["calls"] for row in found} == {1.0, 2.0} and sum(row["recorded"] for row in found) == 21

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ProcessPoolExecutor
 from importlib import metadata
 from pathlib import Path
 
@@ -101,6 +102,18 @@ def test_a_document_comes_back_in_this_and_another_process(home):
     assert cache_home() == home / "swizzle-sim"
 
 
+def _fill(folder, first):
+    cache = DiskCache("kind", folder)
+    for i in range(first, first + 50):
+        cache.put(str(i), i)
+
+
+def test_processes_that_write_at_once_lose_nothing(tmp_path):
+    with ProcessPoolExecutor(2) as pool:
+        list(pool.map(_fill, [tmp_path, tmp_path], [0, 50]))
+    assert [DiskCache("kind", tmp_path).get(str(i)) for i in range(100)] == list(range(100))
+
+
 class Hostile:
     def __reduce__(self):
         return (pytest.fail, ("a pickle in the cache was executed",))
@@ -164,7 +177,7 @@ def test_resumed(stored, again):
 @pytest.mark.parametrize(
     ("words", "runs", "file"),
     [
-        (("kernels", "softmax", "--scored"), "swizzle_sim.search.suite.run.score_suite", "sweep.sqlite"),
+        (("fleet", "softmax", "--no-compile"), "swizzle_sim.cli.fleet.run_points", "sweep.sqlite"),
         (("sweep", "gemm", "--over", "K", "--values", "64,128"), "swizzle_sim.cli.sweeping.run_points", "sweep.sqlite"),
     ],
 )

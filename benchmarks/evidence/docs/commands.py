@@ -10,7 +10,7 @@ from typer import Context
 from typer.main import get_command
 
 from swizzle_sim.cli.app import app
-from swizzle_sim.cli.help import EXAMPLES, FIRST, LAB, TASKS, in_short
+from swizzle_sim.cli.help import EXAMPLES, FIRST, LAB, TASKS
 
 
 def with_bars(cell: str) -> str:
@@ -58,8 +58,7 @@ def _index(shown: dict[str, Any]) -> str:
     for task, names in TASKS.items():
         every = (*names, *LAB) if "lab" in names else names
         listed = [name for name in every if name in shown and name != "lab"]
-        links = "<br>".join(f"[`{_typed(name)}`](#{name}): {in_short(shown[name])}" for name in listed)
-        lines.append(f"| {task} | {links} |\n")
+        lines.append(f"- {task}: {', '.join(f'[`{_typed(name)}`](#{name})' for name in listed)}\n")
     return "".join(lines)
 
 

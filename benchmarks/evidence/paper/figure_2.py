@@ -8,7 +8,6 @@ from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 from swizzle_sim.language import Swizzle
-from swizzle_sim.search.suite.run import PAPER
 from swizzle_sim.workload.kernels import kernel
 from xcd_model import gpu
 
@@ -16,6 +15,7 @@ from . import counted, published, style
 from .formulas import FORMULAS
 from .jobs import Job
 from .recorded import recorded_runs
+from .scored_suite import PAPER
 from .searches import arms_job, arms_name, texts_job
 from .settings import GPU, Settings
 from .style import (

@@ -26,7 +26,6 @@ from xcd_model import gpu
 device = gpu("mi300x")
 print(*(one for one in kernel_names() if kernel(one).runs_on(device)))
 """
-PAPER = "from swizzle_sim.search.suite.run import PAPER; print(*PAPER)"
 SHORT = (["gpus"], ["runs"], ["check", "group_m(size=8)", "--grid", "64x64"])
 
 
@@ -59,11 +58,7 @@ def rows(kernels: Sequence[str]) -> Iterator[tuple[str, float, float]]:
         yield "`score gemm`, nothing compiled", *taken(["score", "gemm"], folder, **compiled)
         found = [taken(["score", "gemm"], folder, **compiled) for _ in range(REPEATS)]
         yield "the same again", *map(statistics.median, zip(*found, strict=True))
-        ten = subprocess.check_output([sys.executable, "-c", PAPER], text=True).split()
-        paper = ["kernels", *ten, "--scored", "--out"]
-        taken([*paper, "first", "--effort", "0.01"], folder)  # compiles for what follows
-        taken(["optimize", "smith_waterman"], folder)
-        yield "`kernels --scored`, the paper's ten", *taken([*paper, "paper"], folder)
+        taken(["optimize", "smith_waterman"], folder)  # compiles for what follows
     for one in kernels:
         with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as name:
             yield f"`optimize {one}`", *taken(["optimize", one], Path(name))

@@ -25,11 +25,11 @@ from typing import Any
 import numpy as np
 
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.search.suite.run import PAPER
 from swizzle_sim.workload.kernels import Kernel, kernel, kernel_names
 from xcd_model import Gpu, gpu, hit_rate_bound, replay_lockstep, replay_timed
 from xcd_model.cache.packed import BY_LINE, BY_TILE, NO_L1
 
+from ..paper.scored_suite import PAPER
 from . import peers
 
 REPEATS = 3

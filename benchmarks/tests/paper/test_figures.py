@@ -17,6 +17,7 @@ from swizzle_benchmarks.evidence.paper.jobs import run_jobs
 from swizzle_benchmarks.evidence.paper.page import document, page, rounded, wrapped
 from swizzle_benchmarks.evidence.paper.published import ARMS, MODELS, PRINTED, SWEPT
 from swizzle_benchmarks.evidence.paper.recorded import FOLDER, recorded_runs
+from swizzle_benchmarks.evidence.paper.scored_suite import PAPER
 from swizzle_benchmarks.evidence.paper.settings import SMALL, Settings
 from swizzle_benchmarks.evidence.paper.work import REPLAY, counted_kernel
 from swizzle_benchmarks.suite.gemm_streamk import schedule
@@ -25,7 +26,6 @@ from swizzle_sim.language.verdict import EVERY_GRID_TRIED
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.history import Attempt, History
 from swizzle_sim.search.loop import about_run
-from swizzle_sim.search.suite.run import PAPER
 from swizzle_sim.workload.kernels import kernel
 from xcd_model import gpu
 from xcd_model.errors import RunError

@@ -1,4 +1,7 @@
-"""`score_suite`: launch order, best family and bound of many kernels, stored one by one so that a run can go on."""
+"""`score_suite`: launch order, best family and bound of many kernels, stored one by one so that a run can go on.
+
+Their table is a page of the evidence; `swizzle_sim.search.fleet` is what a user runs.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,127 @@
+"""``fleet``: which of many launches gain by an order, how much and why, on one screen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
+
+from swizzle_sim.base.interruption import go_on_with
+from swizzle_sim.base.progress import Progress
+from swizzle_sim.base.text import microseconds
+from swizzle_sim.cli.arguments import (
+    Compile,
+    Json,
+    Replay,
+    Swizzles,
+    argument,
+    grouped,
+    known_gpus,
+    known_kernels,
+    load_swizzle,
+    one_folder,
+    option,
+)
+from swizzle_sim.cli.output import COUNTED, line, print_json, say, table
+from swizzle_sim.cli.sweeping import SweepRun
+from swizzle_sim.search.jobs import FILE, PointStore, run_points
+
+if TYPE_CHECKING:
+    from swizzle_sim.search.fleet import Launched
+
+_PLACES = "Folder of recordings (JSON), traces (npz) and tables (CSV: kernel, calls, sizes), or one; or suite's KERNEL."
+
+
+@dataclass(frozen=True)
+class Among:
+    """Orders and GPUs that launches are judged on."""
+
+    gpu: Annotated[
+        list[str] | None, option("--gpu", metavar="GPU", help="GPU by name; repeatable.", offers=known_gpus)
+    ] = None  # for mi300x
+    swizzle: Swizzles = None
+    orders: Annotated[int, option("--orders", min=1, max=200, help="Published orders to replay of each.")] = 8
+    rows: Annotated[int, option("--rows", min=0, help="Launches to print, those of most expected gain first.")] = 20
+    replay: Replay = "timed"
+    compile: Compile = True
+
+
+@grouped
+def fleet(
+    places: Annotated[list[str], argument("FOLDER|FILE|KERNEL", _PLACES, known_kernels)],
+    among: Among = Among(),
+    run: SweepRun = SweepRun(),
+    json: Json = False,
+) -> None:
+    """Judge many launches, each once by its content, on many cores or a Dask cluster.
+
+    The launches are those of recordings, weighted by their counts, of traces, of tables of kernels at sizes, and of
+    kernels of the suite; `suite` is all of them.
+    """
+    from swizzle_sim.rewrite.price import score_as_compiled
+    from swizzle_sim.search.fleet import judged_launch, launches_in, points_of, rows_of, write_rows
+    from xcd_model import gpu as load_gpu
+
+    launched = [one for place in places for one in launches_in(place)]
+    how = {"replay": among.replay, "orders": among.orders, "compile": among.compile}
+    points = points_of(launched, [load_gpu(one) for one in among.gpu or ["mi300x"]],
+                       [load_swizzle(word) for word in among.swizzle or ()], **how)  # fmt: skip
+    folder = one_folder(run.out, run.resume, "fleet")
+    go_on_with(folder, FILE)
+    evaluate = partial(judged_launch, scored=score_as_compiled) if among.compile else judged_launch
+    with PointStore(folder, resume=run.resume is not None) as store, Progress("fleet", "launches") as progress:
+        if run.resume:
+            say(f"{len(store)} launches are judged already")
+        found = run_points(
+            [point for point, _ in points.values()], evaluate, store,
+            backend=run.backend, jobs=run.jobs, scheduler=run.scheduler,
+            on_point=lambda point, row, done, total: progress(done, total),
+        )  # fmt: skip
+    rows, failed = rows_of(points, found), [one for one in launched if one.problem]
+    written = write_rows(folder, rows) if folder else ""
+    if json:
+        about = {"places": places, "replay": among.replay, "kind": "simulated", "launches": len(launched)}
+        print_json({**about, "not_recorded": {one.name: one.problem for one in failed}, "rows": rows})
+        return
+    _print(rows, launched, failed, among)
+    if folder:
+        line(f"written: {folder}/ ({written}, {FILE})")
+
+
+def _print(
+    rows: Sequence[Mapping[str, Any]], launched: Sequence[Launched], failed: Sequence[Launched], among: Among
+) -> None:
+    """One screen: the launches that gain, and what all of them come to."""
+    known = [row for row in rows if not row["error"]]
+    cells = []
+    for row in [row for row in known if row["weight"] > 0][: among.rows]:
+        rate = row["decides"] == "l2_hit_rate"
+        gain = f"{100 * row['gain']:+.1f} {'points' if rate else '%'}"
+        cells.append([row["launch"], row["gpu"], row["verdict"], row["best"], row["why"], gain, f"{row['calls']:g}",
+                      microseconds(row["time_us"])])  # fmt: skip
+    heads = ["launch", "GPU", "verdict", "order", "why", "gain", "calls", "time [µs]"]
+    if cells:
+        table("Launches by expected gain times calls", heads, cells, left=5, note=COUNTED[among.replay])
+    of = Counter(row["verdict"] for row in known)
+    line(f"{len(launched)} launches, {len(rows)} different ones with their GPUs: "
+         + ", ".join(f"{name} {of[name]}" for name in ("use", "measure", "leave")))  # fmt: skip
+    spent = sum(row["calls"] * row["time_us"] for row in known)
+    moved = sum(row["calls"] * row["time_us"] for row in known if row["weight"] > 0)
+    if spent:
+        line(f"those that gain take {100 * moved / spent:.1f} % of the predicted time of all calls")
+    if rows:
+        each = sum(row["seconds"] for row in rows) / len(rows)
+        line(f"{each:.2f} s of one process a launch and GPU: 10,000 take {each / 0.36:.1f} hours of one")
+    for what, names in _reasons(rows, failed).items():
+        line(f"not judged: {', '.join(names[:3])}{f' and {len(names) - 3} more' if len(names) > 3 else ''}: {what}")
+
+
+def _reasons(rows: Sequence[Mapping[str, Any]], failed: Sequence[Launched]) -> dict[str, list[str]]:
+    """Launches by the reason why nothing can be said of them."""
+    found: dict[str, list[str]] = {}
+    for name, why in [*((row["launch"], row["error"]) for row in rows), *((one.name, one.problem) for one in failed)]:
+        if why:
+            found.setdefault(why, []).append(name)
+    return found

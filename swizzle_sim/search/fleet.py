@@ -1,0 +1,213 @@
+"""`launches_in` and `judged_launch`: many launches, each once by its content, through the judge.
+
+A point holds what is replayed and no path: of a recording the launch itself, with its kernel's source. So a point is
+the same wherever it is stored, is judged once however often it was recorded, and runs on a machine without the file.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from swizzle_sim.base.atomic_write import write_whole
+from swizzle_sim.base.disk_cache import cache_home
+from swizzle_sim.base.release import version
+from swizzle_sim.capture.recording import read_recording
+from swizzle_sim.capture.user_kernel import kernel
+from swizzle_sim.language import Swizzle
+from swizzle_sim.pricing.scores import Score
+from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.search.advice import advise_run
+from swizzle_sim.search.candidates import Candidate, distinct_shortlist
+from swizzle_sim.search.export import csv_of, parquet_of
+from swizzle_sim.search.jobs import key_of
+from swizzle_sim.search.judge import Judge
+from swizzle_sim.search.loop import InMemory, one_after_another, run
+from swizzle_sim.workload.kernels import DECLARING, Kernel, file_of, is_user_kernel, kernel_names
+from xcd_model import Gpu
+from xcd_model.errors import CompileError, MissingExtra, SearchError, SizeError, SwizzleSimError, UnknownName
+from xcd_model.files import read_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_LAUNCHES = 100_000
+MOST_PRICED = 3  # orders that are compiled before the first of the ranking has a price
+OWN = ("kernel", "calls", "name")  # columns of a table that are no sizes
+
+
+@dataclass(frozen=True)
+class Launched:
+    """A launch that somebody made, and how often."""
+
+    name: str
+    calls: float
+    launch: Mapping[str, Any]  # what is replayed, JSON-ready
+    problem: str = ""  # why it cannot be
+
+
+def launches_in(place: str) -> list[Launched]:
+    """Launches of a file, or of all files of a folder: recordings, traces, tables; or of kernels of the suite."""
+    names = kernel_names() if place == "suite" else [place]
+    path = Path(place)
+    if path.suffix not in READERS and not path.is_dir() and set(names) <= set(kernel_names()):
+        return [Launched(name, 1, {"kernel": name, "problem": {}}) for name in names]
+    files = sorted(one for one in path.iterdir() if one.suffix in READERS) if path.is_dir() else [path]
+    if not path.exists() or (files[:1] and files[0].suffix not in READERS):
+        raise UnknownName(f"file ({', '.join(READERS)}), folder or kernel", place, [*kernel_names(), "suite"])
+    found = [one for file in files for one in READERS[file.suffix](file)]
+    if not 1 <= len(found) <= MOST_LAUNCHES:
+        raise SearchError(f"{place}: {len(found)} launches; a fleet has 1 to {MOST_LAUNCHES}", code="fleet")
+    return found
+
+
+def _recorded(file: Path) -> Iterator[Launched]:
+    document = read_recording(file)
+    kept = {name: document[name] for name in ("format", "format_version")}
+    for number, launch in enumerate(document["launches"], 1):
+        source = document["kernels"][launch["kernel"]]
+        alone = {**launch, "kernel": 0, "count": 1}  # how often it was made changes nothing of it
+        content = {**kept, "kernels": [source], "launches": [alone]}
+        yield Launched(f"{file.stem}:{source['name']}.{number}", launch["count"], {"recording": content},
+                       "; ".join(launch["problems"]))  # fmt: skip
+
+
+def _traced(file: Path) -> Iterator[Launched]:
+    yield Launched(file.stem, 1, {"kernel": str(file.resolve()), "problem": {}, "digest": _digest(file)})
+
+
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def _listed(file: Path) -> Iterator[Launched]:
+    try:
+        lines = read_text(file, encoding="utf-8-sig").splitlines()
+        rows = csv.DictReader(lines, strict=True)
+        if "kernel" not in (rows.fieldnames or ()):
+            raise SearchError(f"{file}:1: no column kernel; the others are calls, name, and sizes", code="fleet")
+        for row in rows:
+            yield _row(file, rows.line_num, row)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise SearchError(f"{file}: cannot be read as CSV ({error})", code="fleet") from None
+
+
+def _row(file: Path, line: int, row: Mapping[str, Any]) -> Launched:
+    try:
+        sizes = {name: int(value) for name, value in row.items() if name not in OWN and value}
+        calls = float(row.get("calls") or 1)
+    except (TypeError, ValueError):
+        raise SearchError(f"{file}:{line}: a size is an integer, and calls a number", code="fleet") from None
+    if not 0 < calls < float("inf"):
+        raise SizeError(f"{file}:{line}: calls = {row['calls']}: a positive number")
+    name = str(row["kernel"])
+    launch: dict[str, Any] = {"kernel": name, "problem": sizes}
+    if is_user_kernel(name):
+        own = str((file.parent / name).resolve())
+        source = Path(file_of(own))
+        launch |= {"kernel": own, "digest": _digest(source) if source.is_file() else ""}
+    said = " ".join([name, *(f"{size}={value}" for size, value in sizes.items())])
+    return Launched(str(row.get("name") or said), calls, launch)
+
+
+READERS: Mapping[str, Callable[[Path], Iterator[Launched]]] = {".json": _recorded, ".npz": _traced, ".csv": _listed}
+
+
+def points_of(
+    launched: Sequence[Launched], gpus: Sequence[Gpu], swizzles: Sequence[Swizzle], **how: Any
+) -> dict[str, tuple[dict[str, Any], list[Launched]]]:
+    """Points by content, and the launches that each of them stands for; ``how`` is replay, orders and compile."""
+    orders = [[one.name or f"candidate {i + 1}", one.source] for i, one in enumerate(swizzles)]
+    found: dict[str, tuple[dict[str, Any], list[Launched]]] = {}
+    for gpu in gpus:
+        for one in (one for one in launched if not one.problem):
+            point = {**one.launch, "gpu": gpu.as_dict(), "swizzles": orders, "version": version(), **how}
+            found.setdefault(key_of(point), (point, []))[1].append(one)
+    return found
+
+
+Scored = Callable[[Scorer, Swizzle], Score]
+
+
+def judged_launch(point: Mapping[str, Any], scored: Scored | None = None) -> dict[str, Any]:
+    """What the judge says of a launch, in any process; ``scored`` compiles the order that ranks first."""
+    began = time.perf_counter()
+    try:
+        device = Gpu.from_dict(point["gpu"])
+        scorer = Scorer(_loaded(point, device), device, replay=point["replay"])
+        return {"error": "", **_judged(scorer, point, scored), "seconds": round(time.perf_counter() - began, 2)}
+    except (SwizzleSimError, OSError) as error:
+        return {"error": str(error).splitlines()[0], "seconds": round(time.perf_counter() - began, 2)}
+
+
+def _loaded(point: Mapping[str, Any], device: Gpu) -> Kernel:
+    gpu = device if point["compile"] else None
+    if "recording" not in point:
+        return kernel(point["kernel"], gpu=gpu, **point["problem"])
+    text = json.dumps(point["recording"], sort_keys=True)
+    path = cache_home() / "fleet" / hashlib.sha256(text.encode()).hexdigest()[:24] / f"launch{DECLARING[1]}"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, text.encode())
+    return kernel(path, gpu=gpu)
+
+
+def _judged(scorer: Scorer, point: Mapping[str, Any], scored: Scored | None) -> dict[str, Any]:
+    judge = Judge(scorer)
+    given = [Candidate(name, source, "given") for name, source in point["swizzles"]]
+    chosen = given or [one for one, _ in islice(distinct_shortlist(scorer), point["orders"])]
+    attempts = run(one_after_another(chosen), judge, InMemory())
+    for _ in range(MOST_PRICED if scored else 0):
+        best = judge.ranking.order(attempts)[0]
+        if best.number == 0 or (best.score and best.score.price):
+            break
+        try:
+            attempts[attempts.index(best)] = replace(best, score=scored(scorer, best.swizzle))  # type: ignore[misc]
+        except CompileError:
+            break
+    best, baseline = judge.ranking.order(attempts)[0], scorer.baseline
+    advice, score, main = advise_run(scorer, judge.ranking, attempts), best.score or baseline, judge.objectives[0]
+    return {
+        "kernel": scorer.kernel.name, "grid": str(scorer.kernel.grid), "work_class": scorer.work_class,
+        "resources": scorer.kernel.resources.source, "decides": main.name, "verdict": advice.verdict,
+        "best": best.name if best.number else "launch order", "source": best.source if best.number else "",
+        "domain": best.verdict.get("domain", ""), "what": advice.what, "why": advice.why, "limit": advice.limit,
+        "gain": main.gain(score, baseline), "tried": sum(1 for one in attempts if one.score is not None),
+        "time_us": baseline.time_us, "best_time_us": score.time_us, "l2_hit_rate": baseline.l2_hit_rate,
+        "best_l2_hit_rate": score.l2_hit_rate, "hbm_bytes": baseline.hbm_bytes, "best_hbm_bytes": score.hbm_bytes,
+        "bound_l2_hit_rate": baseline.bound_l2_hit_rate,
+    }  # fmt: skip
+
+
+def rows_of(
+    points: Mapping[str, tuple[dict[str, Any], list[Launched]]], found: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """A row for each distinct launch and GPU, those of most expected gain times calls first."""
+    rows = []
+    for (key, (point, launched)), about in zip(points.items(), found, strict=True):
+        calls = sum(one.calls for one in launched)
+        gains = about.get("verdict") in ("use", "measure")
+        weight = calls * about["time_us"] * about["gain"] if gains else 0.0
+        head = {"launch": launched[0].name, "recorded": len(launched), "calls": calls, "gpu": point["gpu"]["name"]}
+        rows.append({**head, "key": key, "weight": weight, **about})
+    return sorted(rows, key=lambda row: (-row["weight"], row["launch"]))
+
+
+def write_rows(folder: Path, rows: Sequence[Mapping[str, Any]]) -> str:
+    """Write the rows as one Parquet, or CSV where pyarrow is not installed; the file's name."""
+    import pandas as pd  # noqa: PLC0415 - half a second
+
+    table: pd.DataFrame = pd.DataFrame(rows)
+    try:
+        name, content = "fleet.parquet", parquet_of(table)
+    except MissingExtra:
+        name, content = "fleet.csv", csv_of(table)
+    write_whole(folder / name, content)
+    return name

@@ -1,0 +1,1 @@
+"""Tables that libraries tune: their rows as launches, what the model says of their orders, and the files rewritten."""
