@@ -13,7 +13,7 @@ from tree_sitter import Node
 
 from swizzle_sim.triton_source.c_types import INT, UNSIGNED, inside, kind_of_type, text_of
 
-_KERNEL = re.compile(r"__global__|__kernel\b")
+_KERNEL = re.compile(r"__global__|__kernel\b|\b[A-Z]+_GLOBAL\b")
 
 
 def as_references(root: Node, text: str, written: str) -> str:

@@ -60,7 +60,8 @@ _WORDS = re.compile(
     r"|\b(?:forceinline|__inline|__restrict)\b"
     r"|__align__\s*\(\s*\d+\s*\)|__launch_bounds__\s*\([^()]*(?:\([^()]*\)[^()]*)*\)"
     rf"|__attribute__\s*\(\(\s*{_ATTRIBUTES}(?:\s*,\s*{_ATTRIBUTES})*\s*\)\)|\[\[\s*(?:\w+::)?{_ATTRIBUTES}\s*\]\]"
-    r"|\b(?:[A-Z][A-Z0-9_]*_)?(?:DEVICE|HOST_DEVICE|HOST|FORCEINLINE|INLINE|HD)\b|\bOPUS_(?:D|H|H_D)\b"
+    r"|\b(?:(?:[A-Z][A-Z0-9_]*_)?(?:DEVICE|HOST_DEVICE|HOST|FORCEINLINE|INLINE|HD)|[A-Z]+_GLOBAL|OPUS_(?:D|H|H_D))"
+    r"(?=\s+[A-Za-z_\[])"  # in no expression, where it is a number's name
 )
 _STATIC = re.compile(r"(?:\bextern\s+)?__(?:shared|constant|managed)__|\bthread_local\b")
 # A name alone in brackets before an operator, which the grammar takes for a cast: ``(a) + (b)`` of a macro.

@@ -64,6 +64,7 @@ WRONG_IN_C = {
     "condition of bits": function("#if ~0 == -1 && !0 + 1 == 2\nrest = 0;\n#endif"),
     "version of the language": function("#if __cplusplus > 201703L\nrest = 0;\n#endif"),
     "name of the file": function("int EIGHT = 8;\nrest = num_pids % ::EIGHT;", "constexpr int EIGHT = 7;\n"),
+    "name like a word of libraries": function("rest = num_pids % PER_DEVICE + 8;", "int PER_DEVICE = 3;\n"),
     "flag": function("", head="bool pid, int num_pids"),
     "one name twice": function("drop(rest, rest);", "void drop(int& a, const int& b) { a = a - b; a = a + b; }\n"),
     "list of references": function("drop(rest);", "template <class... T> void drop(T&&... a) { ((a = 0), ...); }\n"),
