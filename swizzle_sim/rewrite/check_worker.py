@@ -38,14 +38,19 @@ class NotRun(Exception):
     """The original cannot run at these sizes."""
 
 
-def main(question: str, answer: str) -> None:
-    """Run every case of the request and write what was found."""
-    request = json.loads(Path(question).read_text(encoding="utf-8"))
+def prepare() -> None:
+    """Give the interpreter what it lacks."""
     give_scalars_methods(interpreter)
     give_aggregates_methods(interpreter)
     join_blocks(interpreter)
     give_data_results(interpreter)
     patch_once_a_launch(interpreter)
+
+
+def main(question: str, answer: str) -> None:
+    """Run every case of the request and write what was found."""
+    request = json.loads(Path(question).read_text(encoding="utf-8"))
+    prepare()
     try:
         kernels = [_undecorated(load_function(*one)) for one in request["kernels"]]
         reply: dict[str, Any] = {"cases": _compare_all(kernels, request["cases"])}

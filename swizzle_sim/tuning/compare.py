@@ -1,0 +1,122 @@
+"""`compare`: does an instance compute what the original does? Both are interpreted at small ragged sizes.
+
+Outputs are equal bit for bit, or within a tolerance where tiles of another size add up sums in another order. What no
+program writes, guards around each tensor among it, stays as it is.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from swizzle_sim.capture.process import run_worker, shared_worker
+from swizzle_sim.capture.workload import Workload
+from swizzle_sim.rewrite.check import CHECK_TIMEOUT_S, _about, _inputs, on_path
+from swizzle_sim.rewrite.small_sizes import small_workloads
+from swizzle_sim.workload.launch import Array, Launch
+from xcd_model.errors import RewriteError, SwizzleSimError
+
+WORKER = "swizzle_sim.tuning.compare_worker"
+XCDS = 8  # by which small sizes are ragged
+MOST_PROGRAMS = 256  # of one case
+Pair = tuple[str, Launch, Launch]  # sizes in words, the original's launch and the instance's
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What was compared."""
+
+    cases: tuple[str, ...]  # sizes at which both ran
+    exact: int  # of these, at which all outputs are equal bit for bit
+    largest: float  # difference of the others, over the largest output of their tensor
+
+    @property
+    def words(self) -> str:
+        """What was compared, in a sentence."""
+        if self.exact == len(self.cases):
+            return f"outputs equal bit for bit at {self.exact} small sizes"
+        return f"outputs equal at {len(self.cases)} small sizes, to {self.largest:.0e} of the largest: sums add up anew"
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return asdict(self)
+
+
+def compare(original: Workload, instance: Workload, text: bytes, seed: int = 0) -> Compared:
+    """Run the original, and an instance whose file has another text, at the original's small sizes.
+
+    Raises
+    ------
+    RewriteError
+        If outputs differ by more than sums in another order explain, or nothing could be compared.
+    """
+    with shared_worker(), tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder, on_path(original.launch):
+        new = Path(folder, original.launch.path.name)
+        new.write_bytes(text)
+        pairs = [(words, one, _in_file(other, new)) for words, one, other in small_pairs(original, instance)]
+        return compare_launches(original.launch.path, pairs, Path(folder), seed)
+
+
+def small_pairs(original: Workload, instance: Workload) -> Iterator[Pair]:
+    """Launches of both at small sizes, the constants of each left as they are."""
+    constants, sizes = set(original.launch.constexprs), {}
+    for _, small in small_workloads(original, XCDS):
+        free = {name: size for name, size in small.problem.items() if name not in constants}
+        sizes[tuple(free.items())] = free
+    for free in sizes.values():
+        words = ", ".join(f"{name}={size}" for name, size in free.items())
+        try:
+            one, other = (work.at({**work.problem, **free}) for work in (original, instance))
+        except SwizzleSimError:
+            continue
+        if max(one.grid.num_pids, other.grid.num_pids) <= MOST_PROGRAMS:
+            yield words, one.launch, other.launch
+
+
+def compare_launches(path: Path, pairs: Sequence[Pair], folder: Path, seed: int) -> Compared:
+    """Interpret pairs of launches of one file and its instance, and compare what they leave in memory."""
+    if not pairs:
+        raise RewriteError("no size of it is small enough to interpret, so an instance cannot be compared", path=path)
+    cases = [_case(*pair, folder, seed, number) for number, pair in enumerate(pairs)]
+    reply = run_worker(WORKER, {"cases": cases}, interpret=True, timeout_s=CHECK_TIMEOUT_S)
+    if "error" in reply:
+        raise RewriteError(f"the instance does not run in the interpreter: {reply['error']}", path=path)
+    if different := next((one["different"] for one in reply["cases"] if "different" in one), ""):
+        raise RewriteError(f"the instance computes otherwise: {different}", path=path)
+    ran = [(case["what"], one["largest"]) for case, one in zip(cases, reply["cases"], strict=True) if "largest" in one]
+    if not ran:
+        raise RewriteError(f"the original does not run at any small size: {reply['cases'][0]['not_run']}", path=path)
+    return Compared(tuple(what for what, _ in ran), sum(not far for _, far in ran), max(far for _, far in ran))
+
+
+def _in_file(launch: Launch, path: Path) -> Launch:
+    return replace(launch, text_from=path) if launch.sliced_for else replace(launch, path=path)
+
+
+def _case(what: str, one: Launch, other: Launch, folder: Path, seed: int, number: int) -> dict[str, Any]:
+    inputs = folder / f"inputs-{number}.npz"
+    made: dict[str, Any] = _inputs(one, seed)
+    np.savez(inputs, **made)
+    return {
+        "what": what,
+        "tensors": {name: _about(array) for name, array in one.arrays.items()},
+        "inputs": str(inputs),
+        "kernels": [_kernel(launch) for launch in (one, other)],
+    }
+
+
+def _kernel(launch: Launch) -> Mapping[str, Any]:
+    named = (str(launch.path), launch.function, launch.sliced_for, str(launch.text_from or ""))
+    scalars = {name: value for name, value in launch.arguments.items() if not isinstance(value, Array)}
+    return {
+        "file": named,
+        "grid": list(launch.grid),
+        "constexprs": dict(launch.constexprs),
+        "scalars": scalars,
+        "tensors": {name: _about(array) for name, array in launch.arrays.items()},
+    }
