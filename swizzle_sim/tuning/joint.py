@@ -2,7 +2,7 @@
 
     order alone            the families' shortlist on the kernel as it is
     configuration alone    a sampler over constants and options, in launch order
-    both                   the sampler with half of the evaluations, then orders of its best configurations, in rounds
+    both                   the sampler with most of the evaluations, then orders of its best configurations, in rounds
                            of which each takes the better half
 
 A replay is stored by what was replayed: an arm that meets a point of another one counts it and does not repeat it. The
@@ -34,6 +34,7 @@ from xcd_model.errors import SearchError
 EVALUATIONS = 24  # of each arm
 COMPILES = 4  # for each evaluation of an arm, of all arms
 BATCH = 4  # points that are suggested before any of them is told
+OF_ORDERS = 3  # one evaluation in so many of a joint search is one of these orders
 FINALISTS = 4  # instances whose orders a joint search tries
 ALIKE = 0.02  # relative gap of times that the model does not tell apart; of a rate 0 to 1 its tenth
 FEWER = 1.1  # ratio of misses from which an instance of the same time is the better one
@@ -221,7 +222,7 @@ class _Search:
         """Instances that a sampler suggests, in launch order, then orders of the best of them."""
         space = self.levers.space(arm.levers)
         sampler = make_sampler(space, self._method(space), self.levers.seed, budget=self.evaluations)
-        last = self.evaluations // 2 if "order" in arm.levers else 0
+        last = self.evaluations // OF_ORDERS if "order" in arm.levers else 0
         waiting, without = self._given(space, sampler), 0
         while len(arm.points) < self.evaluations - last and without < GIVEN_UP * self.evaluations:
             batch, waiting = waiting[:BATCH], waiting[BATCH:]

@@ -38,7 +38,7 @@ PARSED = {  # pattern -> why it is only parsed, and what runs it instead
     r"confirm\.py": "needs the GPU: tests/hardware runs the flow on a stand-in",
     r"swizzle-sim (capture|rewrite|bundle)": "needs Triton and seconds: tests/capture, rewrite, hardware",
     r"my_kernel\.py|calls\.json|my\.trace\.npz": "needs Triton and seconds: tests/capture",
-    r"--tune tiles": "compiles many kernels: tests/search",
+    r"--tune": "compiles many kernels: tests/tuning",
     r"calls\.csv|recordings/": "needs a table or recordings: tests/search",
     r"\bbias_add\b": "needs a package of one's own: tests/docs/test_suite_kernel.py",
     r"captured\.trace\.npz": "needs Triton and seconds: tests/capture",
