@@ -63,7 +63,8 @@ def compare(original: Workload, instance: Workload, text: bytes, seed: int = 0) 
     with shared_worker(), tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder, on_path(original.launch):
         new = Path(folder, original.launch.path.name)
         new.write_bytes(text)
-        pairs = [(*about, one, _in_file(other, new)) for *about, one, other in small_pairs(original, instance)]
+        found = small_pairs(original, instance)
+        pairs = [(words, even, one, _in_file(other, new)) for words, even, one, other in found]
         return compare_launches(original.launch.path, pairs, Path(folder), seed)
 
 

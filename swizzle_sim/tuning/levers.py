@@ -55,6 +55,8 @@ class Levers:
             self.refused["order"] = f"no family has another order of {base.name}'s grid"
         if self.template.problem:
             self.refused["configuration"] = self.template.problem
+        if self.template.no_numbers:
+            self.refused["configuration of blocks"] = self.template.no_numbers
         self.periods, self.streams, why = loops_of(base, gpu, self.base.occupancy)
         self.paddings, rows = paddings_of(base, gpu)
         self.refused |= why | {f"layout {name}".strip(): said for name, said in rows.items()}

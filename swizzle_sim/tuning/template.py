@@ -20,9 +20,12 @@ from typing import Any
 
 import numpy as np
 
+from swizzle_sim.capture.capture import capture
 from swizzle_sim.capture.occupancy import ARCHITECTURES, compile_launch
 from swizzle_sim.capture.process import triton_version, worker_reply
 from swizzle_sim.capture.user_kernel import describe, inputs_of, kernel_of, name_of, request_of, stored_capture
+from swizzle_sim.capture.workload import Workload, workload
+from swizzle_sim.tuning.constants import Parametrised, parametrised
 from swizzle_sim.workload.kernels import Kernel, kernel
 from swizzle_sim.workload.launch import Launch
 from xcd_model import Gpu, Resources, Trace, workgroups_per_cu
@@ -72,6 +75,8 @@ class Template:
         self._launches: dict[tuple[int, ...], Launch] = {}
         self._stores = b""
         self.problem = self._why_fixed()
+        self.numbers: Parametrised | None = None  # of a user's kernel none of whose constants is a parameter
+        self.no_numbers = ""  # why there are none
         self.ranges = {} if self.problem else self._ranges()
 
     def _why_fixed(self) -> str:
@@ -90,12 +95,15 @@ class Template:
             return {}
         given = {**launch.constexprs, **launch.options}
         found = {name: int(given.get(name) or 0) for name in self.ranges}
+        found |= self.numbers.values if self.numbers else {}
         return found | {"num_warps": launch.num_warps, "num_stages": launch.num_stages}
 
     @property
     def constants(self) -> list[str]:
         """Constants that are searched."""
-        return [name for name in self.ranges if self.base.launch and name in self.base.launch.constexprs]
+        launch = self.base.launch
+        known = {*(launch.constexprs if launch else ()), *(self.numbers.values if self.numbers else ())}
+        return [name for name in self.ranges if name in known]
 
     def _ranges(self) -> dict[str, tuple[int, ...]]:
         """Values of each constant and option."""
@@ -107,6 +115,12 @@ class Template:
             known = self.base.file or name in self.base.problem
             if type(value) is int and known and (BLOCK.search(name) or len(varied.get(name, ())) > 1):
                 found[name] = tuple(sorted({*_near(name, value), *varied.get(name, ())}))
+        if self.base.file and not any("GROUP" not in name for name in found):
+            try:
+                self.numbers = parametrised(workload(self.base.file, self.base.problem))
+                found |= {name: tuple(sorted({*_near(name, one)})) for name, one in self.numbers.values.items()}
+            except SwizzleSimError as error:
+                self.no_numbers = str(error)
         stages = STAGES[self.gpu.arch[:3]]
         options = {"num_warps": (*WARPS, launch.num_warps), "num_stages": (*stages, launch.num_stages)}
         if self.compiles:
@@ -216,13 +230,14 @@ class Template:
         """Shapes of the blocks that ``tl.zeros`` and ``tl.full`` make, in constants and numbers."""
         launch = self.base.launch
         assert launch
-        for node in ast.walk(ast.parse(self.base.triton_source)):
+        known = {**launch.constexprs, **self.start}
+        for node in ast.walk(ast.parse(self.numbers.text if self.numbers else self.base.triton_source)):
             match node:
                 case ast.FunctionDef(name) if name == launch.function:
                     for call in (one for one in ast.walk(node) if isinstance(one, ast.Call) and one.args):
                         if ast.unparse(call.func) in ("tl.zeros", "tl.full") and isinstance(call.args[0], ast.Tuple):
                             sides = [ast.unparse(one) for one in call.args[0].elts]
-                            if all(one.isdigit() or type(launch.constexprs.get(one)) is int for one in sides):
+                            if all(one.isdigit() or type(known.get(one)) is int for one in sides):
                                 yield tuple(int(one) if one.isdigit() else one for one in sides)
 
     def _compiled(self, launch: Launch) -> Resources:
@@ -253,7 +268,13 @@ class Template:
         )
 
     def _constants(self, values: Mapping[str, int]) -> Values:
-        return {name: values[name] for name in self.constants}
+        numbers = self.numbers.values if self.numbers else {}
+        return {name: values[name] for name in self.constants if name not in numbers}
+
+    def workload(self, values: Mapping[str, int]) -> Workload:
+        """The kernel with the constants of a configuration, its compile options left as they are."""
+        found = workload(self.base.file or self.base.name, {**self.base.problem, **self._constants(values)})
+        return self.numbers.at(found, values) if self.numbers else found
 
     def _made(self, values: Mapping[str, int]) -> Kernel:
         return kernel(self.base.name, **{**self.base.problem, **self._constants(values)})
@@ -266,9 +287,11 @@ class Template:
 
     def launch(self, values: Mapping[str, int]) -> Launch:
         """Launch of a configuration."""
-        constants = tuple(self._constants(values).values())
+        constants = tuple(values[name] for name in self.constants)
         if constants not in self._launches:
-            if self.base.file:
+            if self.numbers:
+                self._launches[constants] = self.workload(values).launch
+            elif self.base.file:
                 described, request = describe(self.request(values))
                 self._launches[constants] = Launch.from_dict(described["launch"], inputs_of(request))
             else:
@@ -307,6 +330,10 @@ class Template:
         return made
 
     def _captured(self, values: Mapping[str, int], resources: Resources) -> Kernel:
+        if self.numbers:
+            found, grid = capture(self.launch(values)), self.workload(values).grid
+            issued = max(self.base.flops, float(sum(found.flops.values())))
+            return replace(self.base, grid=grid, build_trace=lambda line_bytes: found.trace, issued_flops=issued)
         request = self.request(values)
         trace, manifest = stored_capture(request, None, self.gpu.arch)
         manifest = {**manifest, "resources": {self.gpu.arch: asdict(resources)}}

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from swizzle_sim.base.atomic_write import write_whole
-from swizzle_sim.capture.workload import Workload, workload
+from swizzle_sim.capture.workload import workload
 from swizzle_sim.language import Swizzle, family
 from swizzle_sim.rewrite import check_rewritten, rewrite_workload
 from swizzle_sim.rewrite.source import EditableSource
@@ -54,7 +54,8 @@ class Written:
 
 def write_tuned(answer: Answer, folder: Path) -> Written:
     """Write the instance of an answer; a kernel that cannot be written does not undo the search."""
-    base = answer.tuned.levers.template.base
+    template = answer.tuned.levers.template
+    base = template.base
     if base.launch is None:
         return Written(None, f"{base.name} has no Triton source")
     if not answer.lever:
@@ -63,7 +64,7 @@ def write_tuned(answer: Answer, folder: Path) -> Written:
     for point in answer.to_write:
         try:
             text, notes = instance_text(answer, point)
-            compared = compare(workload(base.file or base.name, base.problem), instance_of(answer, point), text)
+            compared = compare(workload(base.file or base.name, base.problem), template.workload(point.values), text)
             path = folder / f"{base.launch.path.stem}_tuned.py"
             write_whole(path, text)
         except SwizzleSimError as error:
@@ -74,18 +75,10 @@ def write_tuned(answer: Answer, folder: Path) -> Written:
     return Written(None, "; ".join(why_not))
 
 
-def instance_of(answer: Answer, point: Point) -> Workload:
-    """The kernel with the constants of a point; its compile options are not part of what it computes."""
-    template = answer.tuned.levers.template
-    constants = {name: point.values[name] for name in template.constants}
-    base = template.base
-    return workload(base.file or base.name, {**base.problem, **constants})
-
-
 def instance_text(answer: Answer, point: Point) -> tuple[bytes, list[str]]:
     """Text of a kernel's file with an instance in it, and what the launch has to do."""
     levers, gpu = answer.tuned.levers, answer.tuned.levers.template.gpu
-    work = instance_of(answer, point)
+    work = levers.template.workload(point.values)
     launch, notes = work.launch, []
     text = launch.path.read_bytes()
     if point.order != LAUNCH_ORDER.name:
