@@ -102,9 +102,9 @@ Tune = Annotated[
     _search(
         "--tune",
         metavar="[LEVER,..]",
-        help="Search order, configuration, loop, hints, layout, options: each alone and together; by default the first "
+        help="Search order, configuration, loop, hints, options: each alone and together; by default the first "
         "two. Says which lever brings what.",
-        offers=("order", "configuration", "loop", "hints", "layout", "options"),
+        offers=("order", "configuration", "loop", "hints", "options"),
     ),
 ]
 

@@ -37,6 +37,7 @@ OF_TUNE = ("evaluations", "sampler", "max_minutes")
 NOW = {  # what replaces the spellings of earlier versions
     "tiles": "--tune configuration (with orders: --tune)",
     "configs": "--tune, which begins with the autotuner's configurations",
+    "layout": "a declaration of your own: longer rows as strides= of an Array, both scored",
 }
 
 

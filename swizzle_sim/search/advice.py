@@ -261,7 +261,7 @@ def go_on(scorer: Scorer, best: Attempt, run: str, *, kept: bool) -> tuple[str, 
     file = kernel.file and min(kernel.file, os.path.relpath(kernel.file), key=len)
     on = [] if scorer.gpu.name == USUAL else ["--gpu", scorer.gpu.name]
     what = [file or kernel.name, *(f"{name}={size}" for name, size in sizes.items()), *on]
-    starved = kernel.launch is not None and (kernel.programs or kernel.grid.num_pids) < scorer.gpu.cus
+    starved = run and kernel.launch is not None and (kernel.programs or kernel.grid.num_pids) < scorer.gpu.cus
     tiles = [["optimize", *what, "--tune"]] if starved else []
     if kept:
         some = scorer.gpu.xcds > 1 or has_families(kernel, scorer.gpu)

@@ -60,7 +60,7 @@ def _halved(template: Template) -> Iterator[Values]:
         if step % 2:
             yield values
             fewer = values["num_warps"] // 2
-            if fewer in template.ranges["num_warps"]:
+            if fewer in template.ranges.get("num_warps", ()):
                 yield {**values, "num_warps": fewer}
 
 

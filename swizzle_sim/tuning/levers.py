@@ -6,7 +6,6 @@
 | configuration | constants and compile options, see `swizzle_sim.tuning.template` |
 | loop | direction of the main loop, see `swizzle_sim.tuning.loops` |
 | hints | a tensor whose loads are streamed |
-| layout | a matrix with longer rows, see `swizzle_sim.tuning.layout` |
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from swizzle_sim.pricing.knobs import Knobs
 from swizzle_sim.pricing.scoring import Scorer
@@ -23,13 +21,11 @@ from swizzle_sim.search.judge import Judge
 from swizzle_sim.search.ranking import Objective
 from swizzle_sim.search.templates.space import Space, Values
 from swizzle_sim.search.templates.template import ParameterRange
-from swizzle_sim.tuning.layout import Padding, paddings_of
 from swizzle_sim.tuning.loops import loops_of
 from swizzle_sim.tuning.template import KEPT, UNCHANGED, Template
 from swizzle_sim.workload.kernels import Kernel
-from xcd_model.errors import SwizzleSimError
 
-LEVERS = ("order", "configuration", "loop", "hints", "layout")
+LEVERS = ("order", "configuration", "loop", "hints")
 DEFAULT = ("order", "configuration")
 OPTIONS = "options"  # varies options of the compiler that the launch does not have, as part of the configuration
 KNOWN = (*LEVERS, OPTIONS)
@@ -49,8 +45,7 @@ class Levers:
 
     def __post_init__(self) -> None:
         base, gpu = self.template.base, self.template.gpu
-        how: dict[str, Any] = {"seed": self.seed, "jitter_ns": self.jitter_ns}
-        self.base = Scorer(base, gpu, replay=self.replay, **(how if self.replay == "timed" else {}))
+        self.base = Scorer(base, gpu, replay=self.replay, seed=self.seed, jitter_ns=self.jitter_ns)
         if next(distinct_shortlist(self.base), None) is None:
             self.refused["order"] = f"no family has another order of {base.name}'s grid"
         if self.template.problem:
@@ -58,8 +53,7 @@ class Levers:
         if self.template.no_numbers:
             self.refused["configuration of blocks"] = self.template.no_numbers
         self.periods, self.streams, why = loops_of(base, gpu, self.base.occupancy)
-        self.paddings, rows = paddings_of(base, gpu)
-        self.refused |= why | {f"layout {name}".strip(): said for name, said in rows.items()}
+        self.refused |= why
 
     def ranges(self, lever: str) -> dict[str, tuple[int, ...]]:
         """Parameters of a lever; none of an order, and where the kernel does not have it."""
@@ -68,7 +62,6 @@ class Levers:
             "configuration": self.template.ranges,
             "loop": {"period": self.periods},
             "hints": {"streamed": tuple(range(len(self.streams)))},
-            "layout": {"padding": tuple(range(len(self.paddings)))},
         }[lever]
         return found if any(len(values) > 1 for values in found.values()) else {}
 
@@ -79,7 +72,7 @@ class Levers:
     @property
     def start(self) -> Values:
         """The kernel as it is."""
-        return {"period": 0, "streamed": 0, "padding": 0, **self.template.start}
+        return {"period": 0, "streamed": 0, **self.template.start}
 
     def space(self, levers: Sequence[str]) -> JointSpace:
         """The parameters of some levers as one space."""
@@ -87,29 +80,23 @@ class Levers:
 
     def judge(self, values: Mapping[str, int]) -> Judge | None:
         """Judge of the orders of an instance; None where it is pruned."""
-        key = (*self.template.key(values), values["period"], values["streamed"], values["padding"])
+        key = (*self.template.key(values), values["period"], values["streamed"])
         if key in self._judges:
             self._judges.move_to_end(key)
             return self._judges[key]
         made = self.template.kernel(values)
         if made is None:
             return None
-        try:
-            self._judges[key] = Judge(self._scorer(made, values), (self.objective,), alone=True)
-        except SwizzleSimError as error:
-            self.template.prune("other-outputs", values, str(error))
-            return None
+        self._judges[key] = Judge(self._scorer(made, values), (self.objective,), alone=True)
         if len(self._judges) > KEPT:
             self._judges.popitem(last=False)
         return self._judges[key]
 
     def _scorer(self, made: Kernel, values: Mapping[str, int]) -> Scorer:
-        padding, knobs = self.paddings[values["padding"]], self.knobs(values)
-        if made is self.template.base and padding == Padding():
-            return self.base if knobs == Knobs() else self.base.with_knobs(knobs)
-        padded = padding.on(made)
-        padded.build_trace(self.template.gpu.l2.line_bytes)
-        found = Scorer(padded, self.template.gpu, replay=self.replay, seed=self.seed, jitter_ns=self.jitter_ns)
+        found = self.base
+        if made is not self.template.base:
+            found = Scorer(made, self.template.gpu, replay=self.replay, seed=self.seed, jitter_ns=self.jitter_ns)
+        knobs = self.knobs(values)
         return found if knobs == Knobs() else found.with_knobs(knobs)
 
     def knobs(self, values: Mapping[str, int]) -> Knobs:
@@ -133,9 +120,7 @@ class Levers:
     def text(self, values: Mapping[str, int]) -> str:
         """What a point changes beside the order."""
         parts = [self.template.text(values)] if self.template.key(values) != self.template.key(self.start) else []
-        knobs, padding = self.knobs(values), self.paddings[values["padding"]]
-        parts += [str(knobs)] if knobs != Knobs() else []
-        parts += [padding.instruction] if padding != Padding() else []
+        parts += [str(knobs)] if (knobs := self.knobs(values)) != Knobs() else []
         return ", ".join(parts) or UNCHANGED
 
     def changes(self, values: Mapping[str, int]) -> int:

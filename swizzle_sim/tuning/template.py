@@ -58,8 +58,8 @@ class Template:
     """A kernel as launched, and its other configurations.
 
     ``compile`` takes resources from a compile where there is a compiler, at most ``most_compiles`` of them; else those
-    of a suite kernel are its declaration's estimate, and a user's kernel has no other configuration. ``options`` varies
-    options of the compiler that the launch does not have.
+    of a suite kernel are its declaration's estimate, for its blocks alone, and a user's kernel stays as it is.
+    ``options`` varies options of the compiler that the launch does not have.
     """
 
     def __init__(
@@ -90,12 +90,12 @@ class Template:
     @property
     def start(self) -> Values:
         """The kernel as it is launched."""
-        launch = self.base.launch
-        if launch is None or not self.ranges:
-            return {}
-        given = {**launch.constexprs, **launch.options}
+        return self.values_of(self.base.launch) if self.base.launch and self.ranges else {}
+
+    def values_of(self, launch: Launch) -> Values:
+        """Values of a launch of the kernel."""
+        given = {**(self.numbers.values if self.numbers else {}), **launch.constexprs, **launch.options}
         found = {name: int(given.get(name) or 0) for name in self.ranges}
-        found |= self.numbers.values if self.numbers else {}
         return found | {"num_warps": launch.num_warps, "num_stages": launch.num_stages}
 
     @property
@@ -123,9 +123,9 @@ class Template:
                 self.no_numbers = str(error)
         stages = STAGES[self.gpu.arch[:3]]
         options = {"num_warps": (*WARPS, launch.num_warps), "num_stages": (*stages, launch.num_stages)}
-        if self.compiles:
-            options |= {name: (*values, int(launch.options.get(name, 0))) for name, values in self._options().items()}
-        return found | {name: tuple(sorted({int(v) for v in values})) for name, values in options.items()}
+        options |= {name: (*values, int(launch.options.get(name, 0))) for name, values in self._options().items()}
+        every = {**found, **options} if self.compiles else found  # what a compiler decides, an estimate does not know
+        return {name: tuple(sorted(set(values))) for name, values in every.items()}
 
     def _options(self) -> dict[str, tuple[int, ...]]:
         """Options of the compiler that the launch has, or all of them; those of products only where there is one."""
@@ -151,12 +151,6 @@ class Template:
             return []
         with worker_reply({"verb": "configurations", **request_of(self.base.file, self.base.problem)}) as (reply, _):
             return [Launch.from_dict(one["launch"]) for one in reply["configurations"] if "launch" in one]
-
-    def values_of(self, launch: Launch) -> Values:
-        """Values of a launch of the kernel."""
-        given = {**launch.constexprs, **launch.options}
-        found = {name: int(given.get(name) or 0) for name in self.ranges}
-        return found | {"num_warps": launch.num_warps, "num_stages": launch.num_stages}
 
     def key(self, values: Mapping[str, int]) -> tuple[int, ...]:
         """What tells configurations apart."""
@@ -189,7 +183,7 @@ class Template:
             return pruned
         try:
             launch = self.launch(values)
-            resources = self._compiled(launch) if self.compiles else self._estimated(values)
+            resources = self._compiled(launch) if self.compiles else self._made(values).resources
             workgroups_per_cu(resources, self.gpu)
         except _Pruned as error:
             return Instance(None, *error.args)
@@ -248,24 +242,6 @@ class Template:
         if spilled := found.vgpr_spills + found.sgpr_spills:
             raise _Pruned("spills", f"spills {spilled} registers, whose cost is not modelled")
         return found.resources
-
-    def _estimated(self, values: Mapping[str, int]) -> Resources:
-        """Resources of a suite kernel's declaration, registers in proportion to warps and LDS to stages."""
-        made, start = self._made(values), self.start
-        warps, stages = values["num_warps"], values["num_stages"]
-        ahead = max(1, stages - 1) / max(1, start["num_stages"] - 1)
-        if start["num_warps"] == warps and start["num_stages"] == stages:
-            return made.resources
-        known = made.resources
-        return replace(
-            known,
-            threads=warps * self.gpu.limits.wave_size,
-            vgprs=max(64, known.vgprs * known.threads // (warps * self.gpu.limits.wave_size)),
-            lds_bytes=int(known.lds_bytes * ahead),
-            instructions_in_flight=max(1, known.instructions_in_flight * stages // start["num_stages"]),
-            loads_per_step=known.loads_per_step if stages > 1 else 0,
-            source=f"estimated: in proportion to warps and stages, {known.source}",
-        )
 
     def _constants(self, values: Mapping[str, int]) -> Values:
         numbers = self.numbers.values if self.numbers else {}

@@ -14,17 +14,19 @@ from pathlib import Path
 from typing import Any
 
 from swizzle_sim.base.atomic_write import write_whole
-from swizzle_sim.capture.workload import workload
+from swizzle_sim.capture.workload import Workload, workload
 from swizzle_sim.language import Swizzle, family
-from swizzle_sim.rewrite import check_rewritten, rewrite_workload
+from swizzle_sim.pricing.knobs import Knobs
+from swizzle_sim.rewrite import Rewritten, check_rewritten, rewrite_workload
 from swizzle_sim.rewrite.source import EditableSource
 from swizzle_sim.search.candidates import LAUNCH_ORDER
 from swizzle_sim.triton_source.source_file import defaults_of, parameters_of
 from swizzle_sim.tuning.answer import Answer
 from swizzle_sim.tuning.compare import Compared, compare
 from swizzle_sim.tuning.joint import Point
-from swizzle_sim.tuning.layout import Padding
+from swizzle_sim.tuning.levers import Levers
 from swizzle_sim.tuning.loops import argument_names, emit_knobs
+from swizzle_sim.tuning.template import Values
 from swizzle_sim.workload.launch import Launch
 from xcd_model.errors import SwizzleSimError
 
@@ -63,7 +65,11 @@ def write_tuned(answer: Answer, folder: Path) -> Written:
     why_not: list[str] = []
     for point in answer.to_write:
         try:
-            text, notes = instance_text(answer, point)
+            text, notes = instance_text(answer.tuned.levers, point.values, point.order, answer.three)
+            if point.order != LAUNCH_ORDER.name:
+                work = template.workload(point.values)
+                checked = check_rewritten(_ordered(answer.tuned.levers, work, point.order), work, template.gpu.arch)
+                notes.append(f"order {point.order}: {checked.words}")
             compared = compare(workload(base.file or base.name, base.problem), template.workload(point.values), text)
             path = folder / f"{base.launch.path.stem}_tuned.py"
             write_whole(path, text)
@@ -75,30 +81,27 @@ def write_tuned(answer: Answer, folder: Path) -> Written:
     return Written(None, "; ".join(why_not))
 
 
-def instance_text(answer: Answer, point: Point) -> tuple[bytes, list[str]]:
-    """Text of a kernel's file with an instance in it, and what the launch has to do."""
-    levers, gpu = answer.tuned.levers, answer.tuned.levers.template.gpu
-    work = levers.template.workload(point.values)
-    launch, notes = work.launch, []
-    text = launch.path.read_bytes()
-    if point.order != LAUNCH_ORDER.name:
-        order = Swizzle.parse(family(point.order), name=point.order)
-        found = rewrite_workload(work, order, num_xcds=gpu.xcds)
-        notes.append(f"order {point.order}: {check_rewritten(found, work, gpu.arch).words}")
-        text = found.text
-    knobs, padding = levers.knobs(point.values), levers.paddings[point.values["padding"]]
-    if knobs.period or knobs.streamed:
-        arguments = argument_names(levers.template.base.build_trace(gpu.l2.line_bytes), launch)
-        how: dict[str, Any] = {"arguments": arguments, "axes": len(launch.grid), "arch": gpu.arch, "path": launch.path}
-        text = emit_knobs(text.decode("utf-8"), launch.function, knobs, **how).encode("utf-8")
-    if padding != Padding():
-        notes.append(f"the launch has to change too: {padding.instruction}")
-    if levers.template.ranges:
-        three = [levers.template.launch(one.values) for one in answer.three]
-        constants = levers.template.constants
-        text, said = with_configurations(launch.path, text, launch.function, constants, three)
-        notes += said
+def instance_text(levers: Levers, values: Values, order: str, best: Sequence[Point]) -> tuple[bytes, list[str]]:
+    """Text of a kernel's file with an instance in it and a list of the best, and what the launch has to do."""
+    template, knobs = levers.template, levers.knobs(values)
+    work = template.workload(values)
+    launch, text = work.launch, work.launch.path.read_bytes()
+    notes: list[str] = []
+    if order != LAUNCH_ORDER.name:
+        text = _ordered(levers, work, order).text
+    if knobs != Knobs():
+        arguments = argument_names(template.base.build_trace(template.gpu.l2.line_bytes), launch)
+        how: dict[str, Any] = {"arguments": arguments, "axes": len(launch.grid), "arch": template.gpu.arch}
+        text = emit_knobs(text.decode("utf-8"), launch.function, knobs, path=launch.path, **how).encode("utf-8")
+    if template.ranges and best:
+        three = [template.launch(one.values) for one in best]
+        text, notes = with_configurations(launch.path, text, launch.function, template.constants, three)
     return text, notes
+
+
+def _ordered(levers: Levers, work: Workload, order: str) -> Rewritten:
+    swizzle = Swizzle.parse(family(order), name=order)
+    return rewrite_workload(work, swizzle, num_xcds=levers.template.gpu.xcds)
 
 
 def with_configurations(

@@ -1,4 +1,4 @@
-"""Do loop directions, streamed loads and padded rows do in source, replay and command what is said of them?"""
+"""Do loop directions and streamed loads do in source, replay and command what is said of them?"""
 
 import dataclasses
 import textwrap
@@ -14,15 +14,13 @@ from swizzle_sim.search.jobs import PointStore
 from swizzle_sim.search.ranking import OBJECTIVES
 from swizzle_sim.tuning.answer import Answer
 from swizzle_sim.tuning.joint import tune
-from swizzle_sim.tuning.layout import Padding, paddings_of
 from swizzle_sim.tuning.levers import Levers
 from swizzle_sim.tuning.loops import argument_names, emit_knobs, loops_of
 from swizzle_sim.tuning.template import Template
 from swizzle_sim.workload.kernels import kernel
-from swizzle_sim.workload.launch import Array
-from tests.capture.same_trace import assert_equal_traces, assert_same_trace, needs_triton
+from tests.capture.same_trace import assert_equal_traces, needs_triton
 from xcd_model import gpu
-from xcd_model.errors import RewriteError, SearchError
+from xcd_model.errors import RewriteError
 from xcd_model.replay.knobs import instructions_walked
 
 CASES = {
@@ -121,50 +119,10 @@ def test_periods_are_workgroups_xcds_and_rounds():
     assert periods(gpu("gb10"), 3, 1000) == (1, 144)
 
 
-SMALL = {"M": 256, "N": 256, "K": 128, "BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64}
-
-
 def tuned(work, device, levers, evaluations, objective="time"):
     """Answer of a search without a compile."""
     found = Levers(Template(work, device, compile=False), OBJECTIVES[objective], "timed")
     return Answer(tune(found, levers, PointStore(None), evaluations=evaluations))
-
-
-def test_rows_of_the_matrices_whose_stride_is_an_argument_are_made_longer():
-    found, refused = paddings_of(kernel("gemm", **SMALL), gpu("mi300x"))
-    assert found[0] == Padding() and not refused
-    assert [(one.tensor, one.stride, one.items, one.more_items) for one in found[1:]] == [
-        *(("A", "stride_am", 128, more) for more in (64, 128, 256)),
-        *(("B", "stride_bk", 256, more) for more in (64, 128, 256)),
-        *(("C", "stride_cm", 256, more) for more in (64, 128, 256)),
-    ]
-    assert found[4].instruction == "allocate b_ptr with rows of 320 items instead of 256, and pass stride_bk=320"
-
-
-@needs_triton
-def test_a_padded_launch_is_captured_as_the_padded_trace():
-    work = kernel("gemm", **SMALL)
-    assert_same_trace(*(one.on(work) for one in paddings_of(work, gpu("mi300x"))[0]))
-
-
-def test_what_a_launch_cannot_choose_is_named_with_the_reason():
-    with pytest.raises(SearchError, match=r"no argument stride_x\.\.\. is its leading dimension 512"):
-        tuned(kernel("softmax", M=64, N=512), gpu("mi300x"), ("layout",), 4)
-    odd = paddings_of(kernel("gemm", **{**SMALL, "N": 200}), gpu("mi300x"))[1]
-    assert odd == dict.fromkeys("BC", "its rows of 400 B are no whole lines of 128 B")
-    work = kernel("gemm", **SMALL)
-    launch = work.launch
-    turned = launch.arguments | {"b_ptr": Array(shape=(128, 256), dtype="fp16", strides=(1, 128))}
-    columns = dataclasses.replace(work, make_launch=lambda: dataclasses.replace(launch, arguments=turned))
-    assert paddings_of(columns, gpu("mi300x"))[1] == {"B": "no matrix stored row by row"}
-    assert "gemm has no Triton launch" in paddings_of(dataclasses.replace(work, make_launch=None), gpu("mi300x"))[1][""]
-
-
-def test_of_equals_the_launch_as_it_is_wins():
-    found = tuned(kernel("gemm", **SMALL), gpu("mi300x"), ("layout",), 6)
-    assert [arm.name for arm in found.tuned.arms] == ["layout"]
-    assert found.best["layout"].values == found.tuned.base.values
-    assert not found.lever and found.what.startswith("leave it")
 
 
 # ---- Does a search of the loop's direction find what pays, and is it written down?
