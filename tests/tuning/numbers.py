@@ -1,4 +1,5 @@
 """A product whose blocks are numbers: in the kernel, by a name of it, and by a name of the file."""
+
 import triton
 import triton.language as tl
 
