@@ -267,7 +267,8 @@ class _Search:
         if judge is None:
             sampler.tell(handle, None)
             return False
-        least = math.log(self.levers.least_us(judge)) if self.levers.objective.name == "time" else -math.inf
+        least_us = self.levers.least_us(judge) if self.levers.objective.name == "time" else 0.0
+        least = math.log(least_us) if least_us else -math.inf  # a kernel without a product states no operations
         if arm.points and least > min(tuned.cost(one) for one in arm.points):
             arm.screened += 1
             sampler.tell(handle, (least,))

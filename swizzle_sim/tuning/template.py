@@ -120,7 +120,7 @@ class Template:
                 self.numbers = parametrised(workload(self.base.file, self.base.problem))
                 found |= {name: tuple(sorted({*_near(name, one)})) for name, one in self.numbers.values.items()}
             except SwizzleSimError as error:
-                self.no_numbers = str(error)
+                self.no_numbers = f"{error}; of its constants none has BLOCK, TILE or GROUP in its name"
         stages = STAGES[self.gpu.arch[:3]]
         options = {"num_warps": (*WARPS, launch.num_warps), "num_stages": (*stages, launch.num_stages)}
         options |= {name: (*values, int(launch.options.get(name, 0))) for name, values in self._options().items()}
