@@ -39,7 +39,9 @@ WARPS, STAGES = (1, 2, 4, 8, 16), {"gfx": (1, 2, 3), "sm_": (1, 2, 3, 4, 5)}
 OPTIONS: dict[str, dict[str, tuple[int, ...]]] = {
     "gfx942": {"waves_per_eu": (0, 1, 2, 4), "matrix_instr_nonkdim": (0, 16, 32), "kpack": (0, 1, 2)},
     "gfx950": {"waves_per_eu": (0, 1, 2, 4), "matrix_instr_nonkdim": (0, 16, 32)},
+    **{arch: {"maxnreg": (0, 96, 128, 168)} for arch in ("sm_90a", "sm_100a", "sm_121a")},
 }
+OF_PRODUCTS = ("matrix_instr_nonkdim", "kpack")
 MOST_ACCUMULATED = {"gfx": 256, "sm_": 192}  # registers of a lane for the blocks that a loop adds to
 KEPT = 8  # instances whose traces stay in memory
 UNCHANGED = "as it is"
@@ -132,7 +134,7 @@ class Template:
         launch, has_product = self.base.launch, ".dot(" in self.base.triton_source
         found = OPTIONS.get(self.gpu.arch, {})
         given = {name for one in [launch, *self.autotuned] if one for name in one.options}
-        wanted = {name for name in found if has_product or name == "waves_per_eu"} if self._all_options else given
+        wanted = {name for name in found if has_product or name not in OF_PRODUCTS} if self._all_options else given
         return {name: values for name, values in found.items() if name in wanted}
 
     def _varied(self) -> dict[str, set[int]]:
