@@ -201,12 +201,8 @@ def _remarks(answer: Answer) -> list[str]:
     screened = sum(arm.screened for arm in tuned.arms)
     found = [f"evaluations: {spent}; {template.compiled} compiles; {screened} screened by their operations alone"]
     found += [f"pruned: {count} {reason}, such as {template.why[reason]}" for reason, count in template.pruned.items()]
-    names = {name for arm in tuned.arms for name in arm.levers}
-    asked = [(name, why) for name, why in tuned.levers.refused.items() if name.split()[0].rstrip("s") in names | WIDER]
-    return [*found, *(f"not tried: {name}: {why}" for name, why in asked)]
-
-
-WIDER = {"configuration", "order"}  # levers whose absence is always told
+    refused = [(name, why) for name, why in tuned.levers.refused.items() if name.split()[0] in tuned.asked]
+    return [*found, *(f"not tried: {name}: {why}" for name, why in refused)]
 
 
 def _next(launch: Launch, answer: Answer) -> list[str]:

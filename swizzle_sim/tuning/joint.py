@@ -78,6 +78,7 @@ class Tuned:
     base: Point
     arms: list[Arm]
     findings: list[Finding]
+    asked: tuple[str, ...]  # levers, those that the kernel does not have among them
 
     def cost(self, point: Point) -> float:
         """What is least."""
@@ -134,7 +135,7 @@ def tune(
     search.first += [levers.template.values_of(one) for one in levers.template.autotuned]
     arms = [Arm(name, (name,)) for name in have]
     arms += [Arm("both" if len(have) == 2 else "all", tuple(have))] if len(have) > 1 else []
-    tuned = Tuned(levers, base, arms, found)
+    tuned = Tuned(levers, base, arms, found, tuple(names))
     for arm in arms:
         search.run(arm, tuned)
     return tuned

@@ -69,7 +69,7 @@ def loops_of(kernel: Kernel, gpu: Gpu, workgroups_per_cu: int) -> tuple[tuple[in
         walks = periods(gpu, workgroups_per_cu, kernel.grid.num_pids)
     read = {int(tensor) for tensor in trace.tensor[~trace.is_write]}
     streams = [name for i, name in enumerate(t.name for t in trace.tensors) if i in read]
-    return (0, *walks), ["", *(name for name in streams if can(Knobs(streamed=(name,)), f"hint {name}"))], refused
+    return (0, *walks), ["", *(name for name in streams if can(Knobs(streamed=(name,)), f"hints {name}"))], refused
 
 
 def argument_names(trace: Trace, launch: Launch) -> dict[str, str]:
