@@ -53,6 +53,9 @@ COMMANDS = {
         ("held_out_counted.csv",), f"{TORCH}, ncu with access to the counters; 3 min for 80 orders",
         "...",
     ),
+    "levers": Command(
+        "levers:levers", "what each lever of five kernels is predicted to bring, and run.py that measures it", (),
+        "Triton, no GPU; minutes", True),
     "fdtd-stores": Command(
         "compiled_code:fdtd_stores", "store instructions of FDTD with border masks on gfx942", (), "Triton, no GPU"),
     "stencil-loads": Command(

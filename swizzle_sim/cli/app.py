@@ -37,6 +37,7 @@ from swizzle_sim.cli import (
 )
 from swizzle_sim.cli.help import LAB, TASKS, USAGE, Command, Group, misuse
 from swizzle_sim.cli.output import print_json
+from swizzle_sim.cli.proposer_options import with_levers
 from xcd_model.errors import NotBijective, SwizzleSimError
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # what a write says of a disk
@@ -50,6 +51,8 @@ class TypedOnce(Command):
         if "--help-all" in args and not ctx.resilient_parsing:
             self.format_all(ctx)
             ctx.exit()
+        if ctx.info_name == "optimize":
+            args = with_levers(args)
         try:
             typed = self.make_parser(ctx).parse_args(list(args))[2]
             for one in self.params:

@@ -18,6 +18,7 @@ from swizzle_sim.cli.arguments import (
     Jitter,
     Seed,
     Verbose,
+    known_kernels,
     option,
     parse_sizes,
     run_folders,
@@ -79,10 +80,10 @@ Tune = Annotated[
     str | None,
     _search(
         "--tune",
-        metavar="tiles|configs|loop|layout",
-        help="Search tiles with GROUP_M, all configurations of an autotuner, loop direction and cache policy, or row "
-        "lengths, with swizzles.",
-        offers=("tiles", "configs", "loop", "layout"),
+        metavar="[LEVER,..]",
+        help="Search order, configuration, loop, hints, options: each alone and together; by default the first "
+        "two. Says which lever brings what.",
+        offers=("order", "configuration", "loop", "hints", "options"),
     ),
 ]
 
@@ -97,6 +98,7 @@ Proposer = Annotated[
     ),
 ]
 
+LEVERS = "order,configuration"  # of --tune, where none are typed
 BOTH = ("evaluations",)  # options of the search that two-stage takes as well
 ONLY = ("templates", "sampler", "sizes", "held_out")
 TYPED = {"models": "--model", "templates": "--template", "timeout_s": "--timeout"}  # where the key has another name
@@ -185,7 +187,7 @@ class SearchOptions:
             metavar="N",
             min=1,
             max=1_000_000,
-            help="Full replays to spend, by default 400; two-stage: for each template, 60; configs: 6 for each; "
+            help="Full replays to spend, by default 400; two-stage: for each template, 60; --tune: for each lever, 24; "
             "a strategy of your own: 400.",
         ),
     ] = None
@@ -298,3 +300,14 @@ def _belong(keys: Sequence[str], takers: Sequence[str], proposer: str) -> str:
 
 def _several_sizes(texts: Sequence[str] | None) -> list[dict[str, int]] | None:
     return [parse_sizes(text.replace(",", " ").split()) for text in texts] if texts else None
+
+
+def with_levers(words: Sequence[str]) -> list[str]:
+    """Words of a command line, with the levers that ``--tune`` has where none follow it."""
+    found = list(words)
+    if "--tune" in found:
+        at = found.index("--tune") + 1
+        after = found[at] if at < len(found) else "-"
+        if after.startswith("-") or set(after) & set("=./:") or after in known_kernels():
+            found.insert(at, LEVERS)
+    return found

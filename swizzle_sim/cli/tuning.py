@@ -1,38 +1,44 @@
-"""``optimize --proposer ceiling`` and ``--tune``: arbitrary permutations; tiles, the main loop or the layout."""
+"""``optimize --proposer ceiling``: arbitrary permutations; ``--tune``: the levers of a kernel, alone and together."""
 
 from __future__ import annotations
 
+import os
+import shlex
+import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from swizzle_sim.base.atomic_write import write_whole
 from swizzle_sim.base.interruption import go_on_with
 from swizzle_sim.base.progress import Progress
-from swizzle_sim.cli.arguments import (
-    Launch,
-    load_fitting,
-    load_kernel,
+from swizzle_sim.cli.arguments import Launch
+from swizzle_sim.cli.output import (
+    IN_BRIEF,
+    line,
+    pct,
+    print_json,
+    score_table,
+    simulated,
+    sizes_text,
+    table,
+    title_of,
 )
-from swizzle_sim.cli.output import line, pct, print_json, score_table, simulated, sizes_text, title_of
 from swizzle_sim.cli.proposer_options import as_typed
 from swizzle_sim.search.jobs import FILE, PointStore
-from swizzle_sim.search.ranking import chosen_objectives, read_objectives
+from swizzle_sim.search.ranking import read_objectives
 from xcd_model.errors import SearchError, UnknownName
 
 if TYPE_CHECKING:
     from swizzle_sim.cli.proposer_options import RunOptions
-    from swizzle_sim.search.strategies.settings import Found, Setting
-    from swizzle_sim.workload.kernels import Kernel
-    from xcd_model import Gpu
+    from swizzle_sim.tuning.answer import Answer
+    from swizzle_sim.tuning.joint import Point, Tuned
+    from swizzle_sim.tuning.written import Written
 
-EVALUATIONS, TOP = 40, 5
-TAKES = {
-    "tiles": ("evaluations", "sampler"),
-    "configs": ("evaluations", "max_minutes"),
-    "loop": ("evaluations",),
-    "layout": ("evaluations",),
-}  # things to tune, and options
+OF_TUNE = ("evaluations", "sampler", "max_minutes")
+NOW = {  # what replaces the spellings of earlier versions
+    "tiles": "--tune configuration (with orders: --tune)",
+    "configs": "--tune, which begins with the autotuner's configurations",
+    "layout": "a declaration of your own: longer rows as strides= of an Array, both scored",
+}
 
 
 def find_ceiling(launch: Launch, run: RunOptions, evaluations: int | None, json: bool) -> None:
@@ -81,142 +87,127 @@ def find_ceiling(launch: Launch, run: RunOptions, evaluations: int | None, json:
 
 
 def tune_kernel(
-    what: str, launch: Launch, run: RunOptions, llm: Mapping[str, Any], search: Mapping[str, Any], json: bool
+    names: str, launch: Launch, run: RunOptions, llm: Mapping[str, Any], search: Mapping[str, Any], json: bool
 ) -> None:
-    """Search launch configurations and print the best: what ``optimize --tune`` does."""
-    _check(what, llm, search)
-    if what == "configs":
-        from swizzle_sim.cli.configurations import tune_configurations
+    """Search the levers of a kernel and print which of them brings what: what ``optimize --tune`` does."""
+    from swizzle_sim.tuning.answer import Answer
+    from swizzle_sim.tuning.written import write_tuned
 
-        tune_configurations(launch, run, search.get("evaluations"), llm.get("max_minutes"), json)
-    elif what in ("loop", "layout"):
-        _tune_settings(what, launch, run, search.get("evaluations"), json)
-    else:
-        _tune_tiles(launch, run, search, json)
+    levers = _levers(names)
+    if wrong := [key for key in (*llm, *search) if key not in OF_TUNE]:
+        verb = "do" if len(wrong) > 1 else "does"
+        raise SearchError(f"{as_typed(wrong)} {verb} not apply to --tune: leave it out", code="tune")
+    go_on_with(run.resume or run.out, FILE)
+    with PointStore(run.resume or run.out, resume=run.resume is not None) as store:
+        answer = Answer(_tuned(levers, launch, run, llm, search, store))
+        folder = run.resume or run.out
+        with Progress("writing the instance, and comparing it in the interpreter"):
+            written = write_tuned(answer, folder) if folder else None
+    if json:
+        print_json({**_about(answer), **answer.as_dict(), "written": written and written.as_dict()})
+        return
+    _print(launch, answer, written)
 
 
-def _tune_tiles(launch: Launch, run: RunOptions, search: Mapping[str, Any], json: bool) -> None:
-    """Search tiles, warps, stages and GROUP_M, and print the best."""
-    from swizzle_sim.search.samplers import make_sampler
-    from swizzle_sim.search.strategies.tiles import FORMULA, TileSpace, has_compiler, tune_tiles
-    from xcd_model import gpu as load_gpu
+def _levers(names: str) -> tuple[str, ...]:
+    from swizzle_sim.tuning.levers import KNOWN
+
+    found = tuple(dict.fromkeys(name.strip() for name in names.split(",")))
+    for name in found:
+        if name in NOW:
+            raise SearchError(f"--tune {name} is now {NOW[name]}", code="tune")
+        if name not in KNOWN:
+            raise UnknownName("lever", name, KNOWN)
+    return found
+
+
+def _tuned(
+    names: tuple[str, ...],
+    launch: Launch,
+    run: RunOptions,
+    llm: Mapping[str, Any],
+    search: Mapping[str, Any],
+    store: PointStore,
+) -> Tuned:
+    from swizzle_sim.capture.process import shared_worker
+    from swizzle_sim.search.loop import Budget
+    from swizzle_sim.tuning.joint import COMPILES, EVALUATIONS, tune
+    from swizzle_sim.tuning.levers import OPTIONS, Levers
+    from swizzle_sim.tuning.template import Template
 
     objectives = read_objectives(run.objective or "time")  # tiles of another size have other requests
     if len(objectives) > 1:
-        raise SearchError("--tune tiles has one objective", code="objective")
-    device, replay = load_gpu(launch.gpu), run.replay or "timed"
-    work = load_kernel(launch.kernel, launch.sizes, device.arch)
-    space = TileSpace(work, device, has_compiler(device))
-    budget = search.get("evaluations", EVALUATIONS)
-    sampler = make_sampler(space, search.get("sampler", "tpe"), run.seed)
-    go_on_with(run.resume or run.out, FILE)
-    with (
-        PointStore(run.resume or run.out, resume=run.resume is not None) as store,
-        Progress("tuning tiles", "evaluations") as progress,
-    ):
+        raise SearchError("--tune has one objective", code="objective")
+    began, minutes = time.monotonic(), llm.get("max_minutes", float("inf"))
+    work, device = launch.load(run.compile)
+    evaluations = search.get("evaluations", EVALUATIONS)
+    with shared_worker(), Progress("tuning", "evaluations") as progress:
+        how: dict[str, Any] = {"compile": run.compile, "options": OPTIONS in names}
+        template = Template(work, device, most_compiles=COMPILES * evaluations, **how)
+        levers = Levers(template, objectives[0], run.replay or "timed", run.seed, run.jitter)
 
-        def on_replay(done: int, budget: int) -> None:
-            progress(done, budget, note=f"{sum(space.pruned.values())} configurations pruned")
+        def on_replay(arm: str, done: int, budget: int) -> None:
+            progress(done, budget, what=f"tuning: {arm}", note=f"{template.compiled} compiles")
 
-        how_many: dict[str, Any] = {"evaluations": budget, "replay": replay, "seed": run.seed, "on_replay": on_replay}
-        ranked = tune_tiles(space, sampler, objectives[0], store, **how_many)
-    how = f"compiled for {device.arch} with Triton" if space.compiles else FORMULA
-    if json:
-        about: dict[str, Any] = {"kernel": work.name, "gpu": device.name, "problem": dict(work.problem)}
-        about |= {"replay": replay, "seed": run.seed}
-        found = {"objective": objectives[0].name, "evaluations": len(ranked), "pruned": dict(space.pruned)}
-        print_json({**about, "kind": "simulated", **found, "resources": how, "best": ranked[:TOP]})
-        return
-    _print_tiles(work.name, device, ranked, space.pruned, how, replay)
+        budget = Budget(threads=run.threads or os.cpu_count() or 1, end_s=began + 60 * minutes)
+        spend: dict[str, Any] = {"evaluations": evaluations, "sampler": search.get("sampler", "tpe")}
+        chosen = [name for name in names if name != OPTIONS]
+        return tune(levers, chosen or ["configuration"], store, budget=budget, on_replay=on_replay, **spend)
 
 
-def _check(what: str, llm: Mapping[str, Any], search: Mapping[str, Any]) -> None:
-    if what not in TAKES:
-        raise UnknownName("thing to tune", what, list(TAKES))
-    if wrong := [key for key in (*llm, *search) if key not in TAKES[what]]:
-        verb = "do" if len(wrong) > 1 else "does"
-        raise SearchError(f"{as_typed(wrong)} {verb} not apply to --tune {what}: leave it out", code="tune")
+def _about(answer: Answer) -> dict[str, Any]:
+    levers = answer.tuned.levers
+    base = levers.template.base
+    about: dict[str, Any] = {"kernel": base.name, "kernel_file": base.file or None, "gpu": levers.template.gpu.name}
+    about |= {"problem": dict(base.problem), "replay": levers.replay, "seed": levers.seed, "kind": "simulated"}
+    return {**about, "objective": levers.objective.name}
 
 
-def _print_tiles(
-    name: str, device: Gpu, ranked: list[dict[str, Any]], pruned: Mapping[str, int], how: str, replay: str
-) -> None:
-    from swizzle_sim.pricing.scores import Score
-
-    names = list(ranked[0]["values"])
-    rows = [(*(str(row["values"][name]) for name in names), Score.from_dict(row["score"])) for row in ranked[:TOP]]
-    score_table(f"{name} on {device.title}, tiles", names, rows, simulated(device.name, replay), left=0)
-    counted = ", ".join(f"{n} {why}" for why, n in sorted(pruned.items())) or "none"
-    print(f"{len(ranked)} configurations replayed; pruned before any replay: {counted}")
-    print(f"registers and LDS: {how}; GROUP_M is contiguous+group_m, 0 the launch order")
-
-
-def _tune_settings(what: str, launch: Launch, run: RunOptions, evaluations: int | None, json: bool) -> None:
-    """Search orders with settings, ``loop`` or ``layout``, and print the finalists of both replays.
-
-    The best of the loop is written into the kernel's source; of the layout it is said what the launch has to do.
-    """
-    from swizzle_sim.search.strategies.settings import tune
-    from xcd_model import gpu as load_gpu
-
-    device, loop = load_gpu(launch.gpu), what == "loop"
-    given = chosen_objectives(run.objective, device.name, "timed")
-    if len(given) > 1:
-        raise SearchError(f"--tune {what} has one objective", code="objective")
-    if run.replay and loop:
-        raise SearchError("--tune loop takes both replays: leave --replay out", code="tune")
-    if not loop and (run.replay or run.out):
-        raise SearchError(
-            "--tune layout takes both replays and changes no source: leave --replay and --out out", code="tune"
-        )
-    work = load_fitting(launch.kernel, launch.sizes, device, run.compile)
-    how: dict[str, Any] = {"objective": given[0].name, "evaluations": evaluations, "seed": run.seed}
-    with Progress(f"tuning the {what}", "replays") as progress:
-        found = tune(what, work, device, **how, on_replay=progress)
-    file = _write_loop(run.out, work, device, found.ranked[0]) if loop and run.out else None
-    if json:
-        about: dict[str, Any] = {"kernel": work.name, "gpu": device.name, "problem": dict(work.problem)}
-        about |= {"kind": "simulated", "objective": given[0].name, "evaluations": found.tried, "seed": run.seed}
-        about |= {"refused": found.refused, "ranked": [one.as_dict() for one in found.ranked]}
-        print_json({**about, **({"written": file and str(file)} if loop else {})})
-        return
-    said = [f"written: {file}"] if file else [] if loop else [f"best: {found.ranked[0].what.instruction}"]
-    _print_settings(work, device, found, "loop" if loop else "rows", said)
+def _print(launch: Launch, answer: Answer, written: Written | None) -> None:
+    levers = answer.tuned.levers
+    gpu, best = levers.template.gpu, answer.best
+    line(answer.what)
+    for one in answer.tuned.findings:
+        line(f"why: {one.words}")
+    arms = [(arm.name if len(arm.levers) > 1 else f"{arm.name} alone", best[arm.name]) for arm in answer.tuned.arms]
+    rows = [("as it is", answer.tuned.base), *arms]
+    shown = [(lever, _order(point), levers.text(point.values), *_figures(point), point.score) for lever, point in rows]
+    heads = ("lever", "swizzle", "change", *FIGURES)
+    title = f"{title_of(levers.template.base, gpu)}, by lever"
+    score_table(title, heads, shown, simulated(gpu.name, levers.replay), left=3, columns=IN_BRIEF)
+    if len(answer.front) > 1:
+        cells = [[levers.text(one.values), *_figures(one), f"{one.score.time_us:.1f}"] for one in answer.front]
+        table("None has less LDS and is faster", ("change", *FIGURES, "time [µs]"), cells)
+    for said in (*_remarks(answer), *(written.lines if written else _next(launch, answer))):
+        line(said)
 
 
-def _print_settings(work: Kernel, device: Gpu, found: Found, what: str, said: list[str]) -> None:
-    rows = [
-        (
-            "launch order" if one.order.name == "identity" else one.order.name,
-            str(one.what),
-            pct(one.lockstep.l2_hit_rate),
-            one.timed or one.lockstep,
-        )
-        for one in found.ranked
-    ]
-    heads = ("swizzle", what, "lockstep\nL2 hit\nrate [%]")
-    score_table(title_of(work, device), heads, rows, simulated(device.name, "timed"), left=2)
-    counted = f"{found.tried} settings replayed in lockstep, {len(found.ranked)} of them timed"
-    for one in (*said, counted, *(f"not tried: {name}: {why}" for name, why in found.refused.items())):
-        line(one)
+FIGURES = ("workgroups", "WG/CU", "VGPRs", "LDS [B]", "pipelined")
 
 
-def _write_loop(folder: Path, work: Kernel, device: Gpu, best: Setting) -> Path:
-    """Write the kernel with the best order and knobs into a folder; return the file."""
-    from swizzle_sim.capture.workload import workload
-    from swizzle_sim.pricing.knobs import argument_names, emit_knobs
-    from swizzle_sim.rewrite import rewrite_workload
+def _order(point: Point) -> str:
+    return "launch order" if point.order == "identity" else point.order
 
-    assert work.launch
-    folder.mkdir(parents=True, exist_ok=True)
-    text = work.triton_source
-    if best.order.name != "identity":
-        whole = workload(work.file or work.name, work.problem)
-        text = rewrite_workload(whole, best.order.swizzle, num_xcds=device.xcds).text.decode("utf-8")
-    trace = work.build_trace(device.l2.line_bytes)
-    names = argument_names(trace, work.launch)
-    axes, path = len(work.launch.grid), work.launch.path
-    text = emit_knobs(text, work.launch.function, best.what, arguments=names, axes=axes, arch=device.arch, path=path)
-    out = folder / f"{path.stem}_loop.py"
-    write_whole(out, text.encode("utf-8"))
-    return out
+
+def _figures(point: Point) -> list[str]:
+    found = [str(point.workgroups), *(str(point.resources[key]) for key in ("workgroups_per_cu", "vgprs", "lds_bytes"))]
+    return [*found, "yes" if point.resources["loads_per_step"] else "no"]
+
+
+def _remarks(answer: Answer) -> list[str]:
+    """What was spent, pruned and refused."""
+    tuned, template = answer.tuned, answer.tuned.levers.template
+    spent = ", ".join(f"{arm.name} {len(arm.points)}" for arm in tuned.arms)
+    screened = sum(arm.screened for arm in tuned.arms)
+    found = [f"evaluations: {spent}; {template.compiled} compiles; {screened} screened by their operations alone"]
+    found += [f"pruned: {count} {reason}, such as {template.why[reason]}" for reason, count in template.pruned.items()]
+    refused = [(name, why) for name, why in tuned.levers.refused.items() if name.split()[0] in tuned.asked]
+    return [*found, *(f"not tried: {name}: {why}" for name, why in refused)]
+
+
+def _next(launch: Launch, answer: Answer) -> list[str]:
+    """The command that writes the instance."""
+    if not answer.lever:
+        return []
+    words = ["swizzle-sim", "optimize", launch.kernel, *(launch.sizes or ()), "--gpu", launch.gpu, "--tune"]
+    return [f"next, to write and check the kernel so: {shlex.join([*words, '-o', 'FOLDER'])}"]

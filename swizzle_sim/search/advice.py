@@ -265,12 +265,15 @@ def go_on(scorer: Scorer, best: Attempt, run: str, *, kept: bool) -> tuple[str, 
     file = kernel.file and min(kernel.file, os.path.relpath(kernel.file), key=len)
     on = [] if scorer.gpu.name == USUAL else ["--gpu", scorer.gpu.name]
     what = [file or kernel.name, *(f"{name}={size}" for name, size in sizes.items()), *on]
+    starved = run and kernel.launch is not None and (kernel.programs or kernel.grid.num_pids) < scorer.gpu.cus
+    tiles = [["optimize", *what, "--tune"]] if starved else []
     if kept:
         some = scorer.gpu.xcds > 1 or has_families(kernel, scorer.gpu)
-        commands = [*report, ["optimize", *what, "--proposer", "search"]] if some else report
+        commands = [*report, *tiles, *([["optimize", *what, "--proposer", "search"]] if some and not starved else [])]
     else:
         swizzle = ["--swizzle", f"{run}/best.txt" if run else best.name]
         rewrite, seeds = ["rewrite", *what, *swizzle], ["score", *what, *swizzle, "--seeds", "5"]
         bundle = ["bundle", run] if run else ["bundle", *what, *swizzle]
-        commands = [*(report or [seeds]), seeds if run and kernel.file else rewrite, bundle]  # a run has rewritten it
+        after = seeds if run and kernel.file else rewrite  # a run has rewritten it
+        commands = [*(report or [seeds]), *tiles, after, bundle]
     return tuple(shlex.join(["swizzle-sim", *one]) for one in commands)

@@ -41,7 +41,7 @@ PARSED = {  # pattern -> why it is only parsed, and what runs it instead
     r"confirm\.py": "needs the GPU: tests/hardware runs the flow on a stand-in",
     r"swizzle-sim (capture|rewrite|bundle)": "needs Triton and seconds: tests/capture, rewrite, hardware",
     r"(my|matmul)_kernel\.py|calls\.json|my\.trace\.npz": "needs Triton and seconds: tests/capture",
-    r"--tune tiles": "compiles many kernels: tests/search",
+    r"--tune": "compiles many kernels: tests/tuning",
     r"calls\.csv|recordings/|swizzle-sim (retune|fleet)": "needs a table or recordings, or minutes: tests/search",
     r"\bbias_add\b": "needs a package of one's own: tests/docs/test_suite_kernel.py",
     r"captured\.trace\.npz": "needs Triton and seconds: tests/capture",

@@ -73,5 +73,6 @@ def commands():
         *("optimize", "layer_norm", *SIZES["layer_norm"].split(), "--gpu", "h200"),
         *("--out", "run"),
     )
+    found["optimize-gemm-tune"] = ("optimize", "gemm", "M=2048", "N=2048", "K=1024", "--tune", "--evaluations", "12")
     # Compiled figures are those of one version of Triton: these are of the resources that the kernels declare.
     return {name: (*words, "--no-compile", "--json") for name, words in found.items()}

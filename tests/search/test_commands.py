@@ -1,4 +1,4 @@
-"""Ceiling, sweep, what-if and --tune tiles as typed, in this process: what they print, write, and refuse."""
+"""Ceiling, sweep and what-if as typed, in this process: what they print, write, and refuse."""
 
 import errno
 import json
@@ -123,40 +123,6 @@ def test_a_curve_that_does_not_follow_is_refused_before_anything_is_replayed(typ
     monkeypatch.setattr("swizzle_sim.cli.sweeping._run", None)
     code, out, err = typed("lab", "what-if", "transpose", "M=256", "N=256", "--gpu", "h200", "--capacity")
     assert (code, out) == (2, "") and "no curve by size of a partitioned L2" in err
-
-
-def test_tune_tiles(typed, monkeypatch, mi300x, tmp_path):
-    monkeypatch.setattr(
-        "swizzle_sim.search.strategies.tiles.has_compiler", lambda gpu: False
-    )  # a compile takes seconds
-    words = ("optimize", "gemm", "M=1024", "N=1024", "K=512", "--tune", "tiles", "--evaluations", "6")
-    found = document(typed(*words, "--replay", "lockstep", "-o", "tiles", "--json"))
-    assert (found["objective"], found["evaluations"], len(found["best"])) == ("time", 6, 5)
-    assert "estimated" in found["resources"]
-    times = [row["score"]["time_us"] for row in found["best"]]
-    assert times == sorted(times)
-    best = found["best"][0]
-    blocks = {name: best["values"][name] for name in ("BLOCK_M", "BLOCK_N", "BLOCK_K")}
-    assert best["vgprs"] >= 2 * blocks["BLOCK_M"] * blocks["BLOCK_N"] // (64 * best["values"]["num_warps"])
-    assert best["lds_bytes"] <= mi300x.limits.lds_bytes_per_cu
-    again = document(typed(*words, "--replay", "lockstep", "--resume", "tiles", "--json"))
-    assert again["best"] == found["best"]
-    code, out, _ = typed(*words, "--replay", "lockstep", "--objective", "l2_hit_rate")
-    assert code == 0 and "pruned before any replay" in out
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (("gemm", "--tune", "stages"), "tiles"),
-        (("softmax", "--tune", "tiles"), "BLOCK_M"),
-        (("gemm", "--tune", "tiles", "--template", "column"), "does not apply"),
-        (("gemm", "--tune", "tiles", "--objective", "time,energy"), "one objective"),
-    ],
-)
-def test_tiles_that_cannot_be_tuned(typed, words, told):
-    code, _, err = typed("optimize", *words)
-    assert code == 2 and told in err
 
 
 def test_best_is_the_best_by_what_was_asked(typed, tmp_path):

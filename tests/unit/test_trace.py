@@ -8,16 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import naive
-from tests.capture.same_trace import assert_equal_traces
 from tests.machines import built_traces, gemm_trace, raw_traces
 from tests.naive_coalesce import in_lanes, shown, touched
 from tests.naive_coalesce import passes as in_banks
 from xcd_model import Tensor, TraceBuilder
-from xcd_model.errors import TraceError, UnknownName
+from xcd_model.errors import TraceError
 from xcd_model.trace.box import box_lines
 from xcd_model.trace.builder import TENSOR_ALIGN_BYTES
 from xcd_model.trace.coalesce import coalesce, lane_axes
-from xcd_model.trace.padding import padded
 
 LINES = [32, 64, 128, 256]
 
@@ -449,34 +447,6 @@ def test_only_stores_to_one_array_go_together():
             build.together(store, other)
     with pytest.raises(TraceError, match="together: stores to one array"):
         build.together(build.read(x, **whole))
-
-
-# ---- Is a padded trace the one that a kernel of that leading dimension has?
-LINE = 128
-
-
-sides = st.tuples(st.integers(1, 70), *[st.integers(1, 4).map(lambda lines: lines * LINE // 2)] * 2)
-blocks = st.tuples(*[st.sampled_from([16, 32, 64, 128])] * 3)
-
-
-@settings(max_examples=60, deadline=None)
-@given(sides=sides, blocks=blocks, which=st.integers(0, 2), lines=st.integers(0, 3))
-def test_padded_is_the_trace_of_the_kernel_with_longer_rows(sides, blocks, which, lines):
-    name, wide = "ABC"[which], (sides[2], sides[1], sides[1])[which]
-    more = [lines * LINE if i == which else 0 for i in range(3)]
-    found = padded(gemm_trace(*sides, *blocks), name, pitch_bytes=2 * wide, more_bytes=lines * LINE)
-    assert_equal_traces(gemm_trace(*sides, *blocks, more_bytes=more), found)
-
-
-def test_what_cannot_be_padded_is_refused():
-    trace = gemm_trace(64, 64, 64, 32, 32, 32)
-    with pytest.raises(UnknownName, match="no tensor is called 'D'"):
-        padded(trace, "D", pitch_bytes=LINE, more_bytes=LINE)
-    for pitch, more in ((100, LINE), (LINE, 64), (0, LINE), (LINE, -LINE)):
-        with pytest.raises(TraceError, match="whole lines of 128 B are moved"):
-            padded(trace, "A", pitch_bytes=pitch, more_bytes=more)
-    with pytest.raises(TraceError, match="a tile runs over the end of a row"):
-        padded(gemm_trace(64, 64, 96, 32, 32, 32), "A", pitch_bytes=2 * LINE, more_bytes=LINE)
 
 
 @pytest.mark.parametrize("row", [1.999, "1", True, 2**63, np.array([0, 1, np.nan, 2]), np.arange(3), np.arange(5)])

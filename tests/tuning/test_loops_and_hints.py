@@ -1,4 +1,4 @@
-"""Do loop directions, streamed loads and padded rows do in source, replay and command what is said of them?"""
+"""Do loop directions and streamed loads do in source, replay and command what is said of them?"""
 
 import dataclasses
 import textwrap
@@ -8,14 +8,19 @@ import numpy as np
 import pytest
 
 from swizzle_sim.capture.capture import capture_all
-from swizzle_sim.pricing.knobs import DEFAULT, Knobs, argument_names, emit_knobs, periods
+from swizzle_sim.pricing.knobs import Knobs, periods
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.search.strategies.settings import Padding, loops_of, paddings_of, tune
+from swizzle_sim.search.jobs import PointStore
+from swizzle_sim.search.ranking import OBJECTIVES
+from swizzle_sim.tuning.answer import Answer
+from swizzle_sim.tuning.joint import tune
+from swizzle_sim.tuning.levers import Levers
+from swizzle_sim.tuning.loops import argument_names, emit_knobs, loops_of
+from swizzle_sim.tuning.template import Template
 from swizzle_sim.workload.kernels import kernel
-from swizzle_sim.workload.launch import Array
-from tests.capture.same_trace import assert_equal_traces, assert_same_trace, needs_triton
+from tests.capture.same_trace import assert_equal_traces, needs_triton
 from xcd_model import gpu
-from xcd_model.errors import RewriteError, SearchError
+from xcd_model.errors import RewriteError
 from xcd_model.replay.knobs import instructions_walked
 
 CASES = {
@@ -114,59 +119,13 @@ def test_periods_are_workgroups_xcds_and_rounds():
     assert periods(gpu("gb10"), 3, 1000) == (1, 144)
 
 
-# ---- Does ``optimize --tune layout`` pad what a launch can, replay the kernel with those strides, and say what to do?
-SMALL = {"M": 256, "N": 256, "K": 128, "BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64}
-TYPED = ("optimize", "gemm", *(f"{name}={value}" for name, value in SMALL.items()), "--tune", "layout", "--no-compile")
+def tuned(work, device, levers, evaluations, objective="time"):
+    """Answer of a search without a compile."""
+    found = Levers(Template(work, device, compile=False), OBJECTIVES[objective], "timed")
+    return Answer(tune(found, levers, PointStore(None), evaluations=evaluations))
 
 
-def test_rows_of_the_matrices_whose_stride_is_an_argument_are_made_longer():
-    found, refused = paddings_of(kernel("gemm", **SMALL), gpu("mi300x"))
-    assert found[0] == Padding() and not refused
-    assert [(one.tensor, one.stride, one.items, one.more_items) for one in found[1:]] == [
-        *(("A", "stride_am", 128, more) for more in (64, 128, 256)),
-        *(("B", "stride_bk", 256, more) for more in (64, 128, 256)),
-        *(("C", "stride_cm", 256, more) for more in (64, 128, 256)),
-    ]
-    assert found[4].instruction == "allocate b_ptr with rows of 320 items instead of 256, and pass stride_bk=320"
-
-
-@needs_triton
-def test_a_padded_launch_is_captured_as_the_padded_trace():
-    work = kernel("gemm", **SMALL)
-    assert_same_trace(*(one.on(work) for one in paddings_of(work, gpu("mi300x"))[0]))
-
-
-def test_what_a_launch_cannot_choose_is_named_with_the_reason():
-    with pytest.raises(SearchError, match=r"x: no argument stride_x\.\.\. is its leading dimension 512"):
-        tune("layout", kernel("softmax", M=64, N=512), gpu("mi300x"))
-    odd = paddings_of(kernel("gemm", **{**SMALL, "N": 200}), gpu("mi300x"))[1]
-    assert odd == dict.fromkeys("BC", "its rows of 400 B are no whole lines of 128 B")
-    work = kernel("gemm", **SMALL)
-    launch = work.launch
-    turned = launch.arguments | {"b_ptr": Array(shape=(128, 256), dtype="fp16", strides=(1, 128))}
-    columns = dataclasses.replace(work, make_launch=lambda: dataclasses.replace(launch, arguments=turned))
-    assert paddings_of(columns, gpu("mi300x"))[1] == {"B": "no matrix stored row by row"}
-    with pytest.raises(SearchError, match="gemm has no Triton launch"):
-        paddings_of(dataclasses.replace(work, make_launch=None), gpu("mi300x"))
-
-
-def test_of_equals_the_launch_as_it_is_wins():
-    found = tune("layout", kernel("gemm", **SMALL), gpu("mi300x"), evaluations=10)
-    ranked = found.ranked
-    assert found.tried == 10 and ranked[0].what == Padding() and ranked[0].what.instruction.startswith("leave")
-    assert all(one.timed for one in ranked) and sum(one.what == Padding() for one in ranked) == 1
-
-
-def test_the_command_says_what_the_launch_has_to_do(typed):
-    found = typed(*TYPED, "--evaluations", "10", "--json").json
-    assert (found["kind"], found["evaluations"], found["refused"]) == ("simulated", 10, {})
-    assert {"swizzle", "padding", "lockstep", "timed"} == set(found["ranked"][0])
-    assert "best: leave the layout as it is" in typed(*TYPED, "--evaluations", "10").out
-    assert "changes no source: leave --replay and --out out" in typed(*TYPED, "-o", "run").err
-    assert "--sampler does not apply to --tune layout" in typed(*TYPED, "--sampler", "tpe").err
-
-
-# ---- Does ``optimize --tune loop`` find what pays, judge it by both replays, and write it down?
+# ---- Does a search of the loop's direction find what pays, and is it written down?
 SIZES = ("S=2048", "H=4", "D=64", "BLOCK_M=64")
 
 
@@ -179,35 +138,31 @@ def small_l2():
 
 def test_a_sawtooth_over_the_keys_is_found_where_they_do_not_fit():
     work, device = kernel("attention", S=2048, H=4, D=64, BLOCK_M=64), small_l2()
-    found = tune("loop", work, device, evaluations=12)
-    best, launched = found.ranked[0], next(one for one in found.ranked if one.what == DEFAULT)
-    assert best.what.period > 0
-    for replay in ("lockstep", "timed"):
-        assert getattr(best, replay).l2_misses < 0.75 * getattr(launched, replay).l2_misses
-    scorer = Scorer(work, device).with_knobs(best.what)
-    order = np.arange(work.grid.num_pids)
-    again = scorer.score_order(order, baseline_us=None)
-    assert (again.l2_misses, again.time_us) == (best.timed.l2_misses, best.timed.time_us)
+    found = tuned(work, device, ("loop", "hints"), 6, "hbm_bytes")
+    best, launched = found.chosen, found.tuned.base
+    assert best.values["period"] > 0 and found.lever in ("loop", "both")
+    assert best.score.l2_misses < 0.75 * launched.score.l2_misses
+    scorer = Scorer(work, device).with_knobs(found.tuned.levers.knobs(best.values))
+    again = scorer.score_order(np.arange(work.grid.num_pids), baseline_us=None)
+    assert (again.l2_misses, again.time_us) == (best.score.l2_misses, best.score.time_us)
 
 
 def test_knobs_that_the_source_does_not_take_are_named():
-    settings, refused = loops_of(kernel("layer_norm"), gpu("mi300x"), 1)
-    assert {one.period for one in settings} == {0} and "trips of a loop" in refused["direction"]
-    streamk, why = loops_of(kernel("gemm_streamk"), gpu("mi300x"), 1)
-    assert DEFAULT in streamk and "direction" in why
+    walks, _, refused = loops_of(kernel("layer_norm"), gpu("mi300x"), 1)
+    assert walks == (0,) and "trips of a loop" in refused["loop"]
+    assert "loop" in loops_of(kernel("gemm_streamk"), gpu("mi300x"), 1)[2]
     captured = dataclasses.replace(kernel("gemm"), make_launch=None)
-    with pytest.raises(SearchError, match="has no Triton source"):
-        loops_of(captured, gpu("mi300x"), 1)
-    assert str(Knobs(8, ("K",))) == "back every 8, K streamed" and str(DEFAULT) == "forward"
+    assert "no Triton source" in loops_of(captured, gpu("mi300x"), 1)[2]["hints"]
+    assert str(Knobs(8, ("K",))) == "back every 8, K streamed" and str(Knobs()) == "forward"
 
 
-def test_the_command_prints_both_replays_and_writes_the_source(typed, tmp_path):
+@needs_triton
+def test_the_command_writes_the_source_and_compares_it(typed, tmp_path):
     out = tmp_path / "run"
-    words = ("optimize", "attention", *SIZES, "--gpu", "gb10", "--tune", "loop", "--evaluations", "8", "--no-compile")
-    found = typed(*words, "-o", str(out), "--json").json
-    assert found["kind"] == "simulated" and found["written"].endswith("attention_triton_loop.py")
-    assert {"swizzle", "period", "streamed", "lockstep", "timed"} == set(found["ranked"][0])
-    compile((out / "attention_triton_loop.py").read_text(), "loop", "exec")
-    assert "lockstep" in typed(*words).out
-    assert "leave --replay out" in typed(*words, "--replay", "lockstep").err
-    assert "--sampler does not apply to --tune loop" in typed(*words, "--sampler", "tpe").err
+    words = ("optimize", "attention", *SIZES, "--gpu", "gb10", "--tune", "loop", "--evaluations", "4", "--no-compile")
+    found = typed(*words, "--objective", "l2_hit_rate", "-o", str(out), "--json").json
+    assert found["kind"] == "simulated" and list(found["levers"]) == ["loop"]
+    if found["lever"]:
+        assert "walks_back" in (out / "attention_triton_tuned.py").read_text()
+        assert found["written"]["compared"]["cases"]
+    assert "not apply to --tune" in typed(*words, "--template", "row").err

@@ -1,0 +1,134 @@
+"""Instances of kernels drawn by a seed, each compared with the original.
+
+``python -m swizzle_benchmarks.evidence.search.instances`` in the checkout; 1,000 of them by default.
+
+An instance is a kernel with other constants, an order, a direction of its loop and streamed loads, as ``--tune -o``
+writes it. Both are interpreted at one small size, drawn from those at which a written instance is compared. An instance
+that a rewrite refuses is drawn anew, and counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from swizzle_sim.capture.process import shared_worker
+from swizzle_sim.capture.user_kernel import load
+from swizzle_sim.capture.workload import workload
+from swizzle_sim.search.ranking import OBJECTIVES
+from swizzle_sim.tuning.compare import Pair, compare_launches, small_pairs
+from swizzle_sim.tuning.levers import Levers
+from swizzle_sim.tuning.template import Template
+from swizzle_sim.tuning.written import instance_text
+from swizzle_sim.workload.kernels import is_user_kernel, kernel
+from xcd_model import gpu
+from xcd_model.errors import RewriteError, SwizzleSimError
+
+KERNELS = (
+    *("gemm M=384 N=384 K=128 BLOCK_M=64 BLOCK_N=64 BLOCK_K=32", "batched_gemm BATCH=3 M=256 N=256 K=128"),
+    *("attention B=1 H=2 S=512 D=32 BLOCK_M=64 BLOCK_N=32", "attention_gqa B=1 H=4 HKV=2 S=512 D=32 CAUSAL=1"),
+    *("transpose M=512 N=512", "stencil_2d M=512 N=512", "conv_2d N=1 H=14 W=14 C=64 K=64"),
+    *("tests/capture/kernels/tuned.py", "tests/capture/kernels/matmul.py", "tests/tuning/numbers.py"),
+)
+ORDERS = (
+    *("identity", "contiguous", "column", "snake", "morton", "hilbert", "reverse", "group_m(size=2)"),
+    *("group_m(size=3)", "group_n(size=2)", "contiguous+group_m(size=2)", "contiguous+group_n(size=3)"),
+    *("contiguous+column", "chunked(chunk=2)", "contiguous+hilbert", "contiguous+reverse"),
+)
+AT_ONCE = 10  # instances interpreted in one process
+MOST_ITEMS = 128  # of a block: the interpreter works item by item
+
+
+def drawn(levers: Levers, draw: random.Random, folder: Path, refused: Counter[str]) -> Iterator[tuple[str, Pair]]:
+    """Instances of one kernel without end, each in words and as the launches to compare."""
+    template = levers.template
+    base = template.base
+    original = workload(base.file or base.name, base.problem)
+    number = 0
+    while True:
+        values = dict(levers.start)
+        for name in template.constants:
+            values[name] = draw.choice([one for one in template.ranges[name] if one <= MOST_ITEMS])
+        values["period"] = draw.choice((0, 0, *levers.periods, 3 if len(levers.periods) > 1 else 0))
+        values["streamed"] = draw.randrange(len(levers.streams))
+        order = draw.choice(ORDERS)
+        words = f"{base.name}: {levers.text(values)}, {order}"
+        try:
+            text, _ = instance_text(levers, values, order, [])
+            pairs = list(small_pairs(original, template.workload(values)))
+            what, even, one, other = draw.choice(pairs)
+        except (SwizzleSimError, IndexError) as error:
+            refused[f"{base.name}: {getattr(error, 'code', 'sizes')}"] += 1
+            continue
+        number += 1
+        path = folder / str(number) / base.launch.path.name
+        path.parent.mkdir()
+        path.write_bytes(text)
+        constants = dict(other.constexprs)
+        yield words, (f"{words} at {what}", even, one, replace(other, text_from=path, constexprs=constants))
+
+
+def compared(name: str, count: int, seed: int, refused: Counter[str]) -> tuple[int, int, list[str]]:
+    """Instances of a kernel that computed the same, of these those equal bit for bit, and those that did not."""
+    word, *sizes = name.split()
+    problem = {one.partition("=")[0]: int(one.partition("=")[2]) for one in sizes}
+    device = gpu("mi300x")
+    base = load(word, problem) if is_user_kernel(word) else kernel(word, **problem)
+    levers = Levers(Template(base, device), OBJECTIVES["time"], "lockstep")
+    same, exact, wrong = 0, 0, []
+    with shared_worker(), tempfile.TemporaryDirectory() as folder:
+        found = drawn(levers, random.Random(f"{seed} {name}"), Path(folder), refused)
+        while same + len(wrong) < count:
+            batch = [next(found) for _ in range(min(AT_ONCE, count - same - len(wrong)))]
+            for pairs in ([pair for _, pair in batch],):
+                done = _compared(base.launch.path, pairs, Path(folder), seed, wrong, refused)
+                same, exact = same + done[0], exact + done[1]
+    return same, exact, wrong
+
+
+def _compared(path: Path, pairs: list[Pair], folder: Path, seed: int, wrong: list[str], refused: Counter[str]) -> Any:
+    """Compare at once; where one of them differs, each by itself."""
+    try:
+        found = compare_launches(path, pairs, folder, seed)
+        refused["ragged, where constants divide no size"] += len(found.not_at)
+        return len(found.cases), found.exact
+    except RewriteError as error:
+        if len(pairs) == 1:
+            even = pairs[0][1]
+            if even:
+                wrong.append(str(error))
+            else:
+                refused["ragged, where constants divide no size, or the original does not run"] += 1
+            return 0, 0
+    each = [_compared(path, [pair], folder, seed, wrong, refused) for pair in pairs]
+    return sum(one[0] for one in each), sum(one[1] for one in each)
+
+
+def main(words: list[str]) -> int:
+    """Draw instances of every kernel, and print what was found; 1 where one computes otherwise."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--count", type=int, default=1000, help="instances in all")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("kernels", nargs="*", default=list(KERNELS))
+    given = parser.parse_args(words)
+    refused: Counter[str] = Counter()
+    total, wrong = 0, []
+    for place, name in enumerate(given.kernels):
+        count = given.count // len(given.kernels) + (place < given.count % len(given.kernels))
+        same, exact, differ = compared(name, count, given.seed, refused)
+        total, wrong = total + same, wrong + differ
+        print(f"{name}: {same} equal, {exact} of them bit for bit, {len(differ)} wrong", flush=True)
+    print(json.dumps({"equal": total, "wrong": wrong, "drawn anew": dict(refused)}, indent=1))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,362 @@
+"""`Template`: a kernel whose constants and compile options are parameters, under the limits of a GPU.
+
+    constants, options -> threads, registers, LDS -> compile -> spills, fit -> capture -> same stores -> Instance
+                          before a compile                     before a replay
+
+Constants are the block sizes of a suite kernel, and of a user's kernel its integer ``tl.constexpr`` parameters that
+name a block, or that its autotuner varies. A declaration gives its grid for each; what it refuses is pruned with its
+reason. An instance has to store exactly what the kernel stores as it is.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter, OrderedDict
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from swizzle_sim.capture.capture import capture
+from swizzle_sim.capture.occupancy import ARCHITECTURES, compile_launch
+from swizzle_sim.capture.process import triton_version, worker_reply
+from swizzle_sim.capture.user_kernel import describe, inputs_of, kernel_of, name_of, request_of, stored_capture
+from swizzle_sim.capture.workload import Workload, workload
+from swizzle_sim.tuning.constants import Parametrised, parametrised
+from swizzle_sim.workload.kernels import Kernel, kernel
+from swizzle_sim.workload.launch import Launch
+from xcd_model import Gpu, Resources, Trace, workgroups_per_cu
+from xcd_model.errors import CompileError, ReplayError, SwizzleSimError
+
+Values = dict[str, int]
+BLOCK = re.compile(r"BLOCK|TILE|GROUP|^B[MNK]$")  # names of constants that a launch may choose
+FEWEST_ITEMS, MOST_ITEMS, OCTAVES = 16, 256, 3  # of a block: its range, unless its own size lies beyond, and how far
+WARPS, STAGES = (1, 2, 4, 8, 16), {"gfx": (1, 2, 3), "sm_": (1, 2, 3, 4, 5)}
+# By architecture, options that Triton's compiler takes; 0 leaves one out.
+OPTIONS: dict[str, dict[str, tuple[int, ...]]] = {
+    "gfx942": {"waves_per_eu": (0, 1, 2, 4), "matrix_instr_nonkdim": (0, 16, 32), "kpack": (0, 1, 2)},
+    "gfx950": {"waves_per_eu": (0, 1, 2, 4), "matrix_instr_nonkdim": (0, 16, 32)},
+    **{arch: {"maxnreg": (0, 96, 128, 168)} for arch in ("sm_90a", "sm_100a", "sm_121a")},
+}
+OF_PRODUCTS = ("matrix_instr_nonkdim", "kpack")
+MOST_ACCUMULATED = {"gfx": 256, "sm_": 192}  # registers of a lane for the blocks that a loop adds to
+KEPT = 8  # instances whose traces stay in memory
+UNCHANGED = "as it is"
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A configuration of a kernel: what it occupies, or why it is pruned."""
+
+    resources: Resources | None
+    pruned: str = ""  # threads, registers, refused, no-compile, spills, does-not-fit, other-outputs, compiles
+    why: str = ""
+
+
+class Template:
+    """A kernel as launched, and its other configurations.
+
+    ``compile`` takes resources from a compile where there is a compiler, at most ``most_compiles`` of them; else those
+    of a suite kernel are its declaration's estimate, for its blocks alone, and a user's kernel stays as it is.
+    ``options`` varies options of the compiler that the launch does not have.
+    """
+
+    def __init__(
+        self, base: Kernel, gpu: Gpu, *, compile: bool = True, options: bool = False, most_compiles: int = 200
+    ):
+        self.base, self.gpu, self.most_compiles, self.compiled = base, gpu, most_compiles, 0
+        self._all_options = options
+        self.compiles = compile and has_compiler(gpu)
+        self.pruned: Counter[str] = Counter()  # configurations ruled out before a replay, by reason
+        self.why: dict[str, str] = {}  # of each reason, the first configuration and its words
+        self._found: dict[tuple[int, ...], Instance] = {}
+        self._kernels: OrderedDict[tuple[int, ...], Kernel] = OrderedDict()
+        self._launches: dict[tuple[int, ...], Launch] = {}
+        self._stores = b""
+        self.problem = self._why_fixed()
+        self.numbers: Parametrised | None = None  # of a user's kernel none of whose constants is a parameter
+        self.no_numbers = ""  # why there are none
+        self.ranges = {} if self.problem else self._ranges()
+
+    def _why_fixed(self) -> str:
+        """Why the kernel has one configuration alone; empty where it has others."""
+        if self.base.launch is None:
+            return f"{self.base.name} has no Triton launch to change"
+        if self.base.file and not self.compiles:
+            return f"{self.base.name} is a user's kernel: its registers come from a compile for {self.gpu.arch} alone"
+        return ""
+
+    @property
+    def start(self) -> Values:
+        """The kernel as it is launched."""
+        return self.values_of(self.base.launch) if self.base.launch and self.ranges else {}
+
+    def values_of(self, launch: Launch) -> Values:
+        """Values of a launch of the kernel."""
+        given = {**(self.numbers.values if self.numbers else {}), **launch.constexprs, **launch.options}
+        found = {name: int(given.get(name) or 0) for name in self.ranges}
+        return found | {"num_warps": launch.num_warps, "num_stages": launch.num_stages}
+
+    @property
+    def constants(self) -> list[str]:
+        """Constants that are searched."""
+        launch = self.base.launch
+        known = {*(launch.constexprs if launch else ()), *(self.numbers.values if self.numbers else ())}
+        return [name for name in self.ranges if name in known]
+
+    def _ranges(self) -> dict[str, tuple[int, ...]]:
+        """Values of each constant and option."""
+        launch = self.base.launch
+        assert launch
+        varied = self._varied() if launch.config else {}
+        found: dict[str, tuple[int, ...]] = {}
+        for name, value in launch.constexprs.items():
+            known = self.base.file or name in self.base.problem
+            if type(value) is int and known and (BLOCK.search(name) or len(varied.get(name, ())) > 1):
+                found[name] = tuple(sorted({*_near(name, value), *varied.get(name, ())}))
+        if self.base.file and not any("GROUP" not in name for name in found):
+            try:
+                self.numbers = parametrised(workload(self.base.file, self.base.problem))
+                found |= {name: tuple(sorted({*_near(name, one)})) for name, one in self.numbers.values.items()}
+            except SwizzleSimError as error:
+                self.no_numbers = f"{error}; of its constants none has BLOCK, TILE or GROUP in its name"
+        stages = STAGES[self.gpu.arch[:3]]
+        options = {"num_warps": (*WARPS, launch.num_warps), "num_stages": (*stages, launch.num_stages)}
+        options |= {name: (*values, int(launch.options.get(name, 0))) for name, values in self._options().items()}
+        every = {**found, **options} if self.compiles else found  # what a compiler decides, an estimate does not know
+        return {name: tuple(sorted(set(values))) for name, values in every.items()}
+
+    def _options(self) -> dict[str, tuple[int, ...]]:
+        """Options of the compiler that the launch has, or all of them; those of products only where there is one."""
+        launch, has_product = self.base.launch, ".dot(" in self.base.triton_source
+        found = OPTIONS.get(self.gpu.arch, {})
+        given = {name for one in [launch, *self.autotuned] if one for name in one.options}
+        wanted = {name for name in found if has_product or name not in OF_PRODUCTS} if self._all_options else given
+        return {name: values for name, values in found.items() if name in wanted}
+
+    def _varied(self) -> dict[str, set[int]]:
+        """Values of each constant in the configurations of the autotuner."""
+        found: dict[str, set[int]] = {}
+        for launch in self.autotuned:
+            for name, value in launch.constexprs.items():
+                if type(value) is int:
+                    found.setdefault(name, set()).add(value)
+        return found
+
+    @cached_property
+    def autotuned(self) -> list[Launch]:
+        """The autotuner's configurations, that of the kernel as it is among them."""
+        if self.base.launch is None or not self.base.launch.config:
+            return []
+        with worker_reply({"verb": "configurations", **request_of(self.base.file, self.base.problem)}) as (reply, _):
+            return [Launch.from_dict(one["launch"]) for one in reply["configurations"] if "launch" in one]
+
+    def key(self, values: Mapping[str, int]) -> tuple[int, ...]:
+        """What tells configurations apart."""
+        return tuple(values[name] for name in self.ranges)
+
+    def instance(self, values: Mapping[str, int]) -> Instance:
+        """Resources of a configuration; a pruned one counts once."""
+        key = self.key(values)
+        if not self.ranges or key == self.key(self.start):
+            return Instance(self.base.resources)
+        if key not in self._found:
+            found = self._found[key] = self._checked(values)
+            if found.pruned:
+                self.prune(found.pruned, values, found.why)
+        return self._found[key]
+
+    def prune(self, reason: str, values: Mapping[str, int], why: str) -> None:
+        """Rule a configuration out, and count it."""
+        self._found[self.key(values)] = Instance(None, reason, why)
+        self.pruned[reason] += 1
+        self.why.setdefault(reason, f"{self.text(values)}: {why}")
+
+    def text(self, values: Mapping[str, int]) -> str:
+        """What a configuration changes."""
+        changed = {name: values[name] for name, was in self.start.items() if values[name] != was}
+        return ", ".join(f"{name}={value or 'default'}" for name, value in changed.items()) or UNCHANGED
+
+    def _checked(self, values: Mapping[str, int]) -> Instance:
+        if pruned := self._beforehand(values):
+            return pruned
+        try:
+            launch = self.launch(values)
+            resources = self._compiled(launch) if self.compiles else self._made(values).resources
+            workgroups_per_cu(resources, self.gpu)
+        except _Pruned as error:
+            return Instance(None, *error.args)
+        except SwizzleSimError as error:
+            kinds = {CompileError: "no-compile", ReplayError: "does-not-fit"}
+            reason = next((name for kind, name in kinds.items() if isinstance(error, kind)), "refused")
+            return Instance(None, reason, str(error).strip().partition("\n")[0])
+        return Instance(resources)
+
+    def _beforehand(self, values: Mapping[str, int]) -> Instance | None:
+        """What the limits of the GPU rule out before a compile."""
+        threads, most = values["num_warps"] * self.gpu.limits.wave_size, self.gpu.limits.threads_per_workgroup
+        if threads > most:
+            return Instance(None, "threads", f"{threads} threads a workgroup, at most {most}")
+        known: dict[str, Any] = {**(self.base.launch.constexprs if self.base.launch else {}), **values}
+        for sides in self._accumulators():
+            items = int(np.prod([known[side] if isinstance(side, str) else side for side in sides]))
+            if items > MOST_ACCUMULATED[self.gpu.arch[:3]] * threads:
+                return Instance(None, "registers", f"{items // threads} registers a lane for its accumulators alone")
+            staged = self._staged_bytes(sides, values)
+            if staged > (room := self.gpu.limits.lds_bytes_per_cu):
+                return Instance(None, "LDS", f"{staged} B for one step of its operands, at most {room}")
+        return None
+
+    def _staged_bytes(self, sides: tuple[str | int, ...], values: Mapping[str, int]) -> int:
+        """LDS that the operands of a product of two searched sides take, of all stages but one; 0 of anything else."""
+        if len(sides) != 2 or not all(side in self.constants for side in sides):
+            return 0
+        inner = [values[name] for name in self.constants if name not in sides and "GROUP" not in name]
+        launch = self.base.launch
+        items = [one.item_bytes for one in launch.arrays.values() if one.role == "in"] if launch else []
+        if not inner or not items or ".dot(" not in self.base.triton_source:
+            return 0
+        rows, columns = (values[str(side)] for side in sides)
+        return (rows + columns) * min(inner) * min(items) * max(1, values["num_stages"] - 1)
+
+    def _accumulators(self) -> Iterator[tuple[str | int, ...]]:
+        """Shapes of the blocks that ``tl.zeros`` and ``tl.full`` make, in constants and numbers."""
+        launch = self.base.launch
+        assert launch
+        known = {**launch.constexprs, **self.start}
+        for node in ast.walk(ast.parse(self.numbers.text if self.numbers else self.base.triton_source)):
+            match node:
+                case ast.FunctionDef(name) if name == launch.function:
+                    for call in (one for one in ast.walk(node) if isinstance(one, ast.Call) and one.args):
+                        if ast.unparse(call.func) in ("tl.zeros", "tl.full") and isinstance(call.args[0], ast.Tuple):
+                            sides = [ast.unparse(one) for one in call.args[0].elts]
+                            if all(one.isdigit() or type(known.get(one)) is int for one in sides):
+                                yield tuple(int(one) if one.isdigit() else one for one in sides)
+
+    def _compiled(self, launch: Launch) -> Resources:
+        if self.compiled >= self.most_compiles:
+            raise _Pruned("compiles", f"{self.most_compiles} kernels were compiled")
+        self.compiled += 1
+        found = compile_launch(launch, self.gpu.arch)
+        if spilled := found.vgpr_spills + found.sgpr_spills:
+            raise _Pruned("spills", f"spills {spilled} registers, whose cost is not modelled")
+        return found.resources
+
+    def _constants(self, values: Mapping[str, int]) -> Values:
+        numbers = self.numbers.values if self.numbers else {}
+        return {name: values[name] for name in self.constants if name not in numbers}
+
+    def workload(self, values: Mapping[str, int]) -> Workload:
+        """The kernel with the constants of a configuration, its compile options left as they are."""
+        found = workload(self.base.file or self.base.name, {**self.base.problem, **self._constants(values)})
+        return self.numbers.at(found, values) if self.numbers else found
+
+    def _made(self, values: Mapping[str, int]) -> Kernel:
+        return kernel(self.base.name, **{**self.base.problem, **self._constants(values)})
+
+    def request(self, values: Mapping[str, int]) -> dict[str, Any]:
+        """Request for a user's kernel with other constants, which are given like sizes."""
+        request = request_of(self.base.file, {**self.base.problem, **self._constants(values)})
+        config = self.base.launch.config if self.base.launch else ""
+        return {**({"config": int(config.split()[0])} if config else {}), **request}
+
+    def launch(self, values: Mapping[str, int]) -> Launch:
+        """Launch of a configuration."""
+        constants = tuple(values[name] for name in self.constants)
+        if constants not in self._launches:
+            if self.numbers:
+                self._launches[constants] = self.workload(values).launch
+            elif self.base.file:
+                described, request = describe(self.request(values))
+                self._launches[constants] = Launch.from_dict(described["launch"], inputs_of(request))
+            else:
+                made = self._made(values).launch
+                assert made
+                self._launches[constants] = made
+        found = self._launches[constants]
+        names = [name for name in self.ranges if name not in (*self.constants, "num_warps", "num_stages")]
+        options = {name: value for name, value in found.options.items() if name not in names}
+        options |= {name: values[name] for name in names if values[name]}
+        return replace(found, num_warps=values["num_warps"], num_stages=values["num_stages"], options=options)
+
+    def kernel(self, values: Mapping[str, int]) -> Kernel | None:
+        """The kernel in a configuration; None where it is pruned, as it is where it stores something else."""
+        found, key = self.instance(values), self.key(values)
+        if found.resources is None:
+            return None
+        if not self.ranges or key == self.key(self.start):
+            return self.base
+        if key in self._kernels:
+            self._kernels.move_to_end(key)
+            return self._kernels[key]
+        try:
+            made = self._captured(values, found.resources) if self.base.file else self._made(values)
+            why = "" if self._stored(made) == self._as_stored() else "stores other parts of its outputs"
+        except SwizzleSimError as error:
+            why = str(error)
+        if why:
+            self.prune("other-outputs", values, why)
+            return None
+        launch = self.launch(values)
+        made = replace(made, resources=found.resources, make_launch=lambda: launch)
+        self._kernels[key] = made
+        if len(self._kernels) > KEPT:
+            self._kernels.popitem(last=False)
+        return made
+
+    def _captured(self, values: Mapping[str, int], resources: Resources) -> Kernel:
+        if self.numbers:
+            found, grid = capture(self.launch(values)), self.workload(values).grid
+            issued = max(self.base.flops, float(sum(found.flops.values())))
+            return replace(self.base, grid=grid, build_trace=lambda line_bytes: found.trace, issued_flops=issued)
+        request = self.request(values)
+        trace, manifest = stored_capture(request, None, self.gpu.arch)
+        manifest = {**manifest, "resources": {self.gpu.arch: asdict(resources)}}
+        return kernel_of(trace, manifest, self.gpu.arch, request, file=name_of(request))
+
+    def _as_stored(self) -> bytes:
+        self._stores = self._stores or self._stored(self.base)
+        return self._stores
+
+    def _stored(self, one: Kernel) -> bytes:
+        return stored_sectors(one.build_trace(self.gpu.l2.line_bytes)).tobytes()
+
+
+class _Pruned(Exception):
+    """Reason and words of a configuration that is ruled out."""
+
+
+def _near(name: str, value: int) -> Iterator[int]:
+    """Powers of two around a block's size, and itself."""
+    if value & (value - 1) or value < 1:  # such as a group of 6 rows
+        yield value
+        return
+    least = 1 if "GROUP" in name or value < FEWEST_ITEMS else FEWEST_ITEMS
+    most = max(MOST_ITEMS, 4 * value if value > MOST_ITEMS else value) if least > 1 else 16
+    for octave in range(-OCTAVES, OCTAVES + 1):
+        near = int(value * 2.0**octave)
+        if least <= near <= most or near == value:
+            yield near
+
+
+def stored_sectors(trace: Trace) -> np.ndarray:
+    """Sectors that a trace's workgroups store, of all tensors, (n_lines,) uint8: a bit each."""
+    found = np.zeros(max(one.base_line + one.n_lines for one in trace.tensors), np.uint8)
+    for template in np.unique(trace.template[trace.is_write[trace.template]]):
+        base = trace.base[trace.template == template]
+        first, end = trace.rel_start[template : template + 2]
+        rel, sectors = trace.rel[first:end], trace.sectors[first:end]
+        for bits in np.unique(sectors):
+            found[(base[:, None] + rel[None, sectors == bits]).ravel()] |= bits
+    return found
+
+
+def has_compiler(gpu: Gpu) -> bool:
+    """Whether kernels can be compiled for a GPU here."""
+    try:
+        return gpu.arch in ARCHITECTURES and bool(triton_version())
+    except CompileError:
+        return False

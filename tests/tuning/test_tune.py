@@ -1,0 +1,165 @@
+"""``optimize --tune``: is the lever named, is each instance compiled and captured as launched, and written right?"""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from swizzle_sim.capture.user_kernel import load, name_of, request_of
+from swizzle_sim.capture.workload import workload
+from swizzle_sim.cli.proposer_options import with_levers
+from swizzle_sim.tuning.compare import compare
+from swizzle_sim.tuning.template import Template, stored_sectors
+from swizzle_sim.tuning.written import Written, with_configurations
+from swizzle_sim.workload.kernels import kernel
+from tests.capture.same_trace import needs_triton
+from tests.capture.uncompiled import uncompiled  # noqa: F401  (a fixture)
+from tests.in_process import runner
+from xcd_model import Resources, gpu
+from xcd_model.errors import CaptureError, RewriteError
+
+FILE = Path(__file__).parents[1] / "capture" / "kernels" / "tuned.py"
+STARVED = ("optimize", "gemm", "M=1024", "N=1024", "K=128", "--tune", "--no-compile", "--evaluations", "9")
+
+
+@pytest.fixture
+def typed(monkeypatch, capsys, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return runner(monkeypatch, capsys, tmp_path)
+
+
+@pytest.fixture
+def compiled(monkeypatch, uncompiled):  # noqa: F811
+    """A made-up compiler: two warps spill, one needs too much LDS; what it compiled."""
+    launches = []
+
+    def compiled(launch, arch):
+        launches.append(launch)
+        lds = 1 << 20 if launch.num_warps == 1 else 0
+        found = Resources(threads=64 * launch.num_warps, vgprs=64, lds_bytes=lds, instructions_in_flight=2, source=arch)
+        return SimpleNamespace(resources=found, vgpr_spills=3 * (launch.num_warps == 2), sgpr_spills=0)
+
+    monkeypatch.setattr("swizzle_sim.tuning.template.compile_launch", compiled)
+    monkeypatch.setattr("swizzle_sim.tuning.template.has_compiler", lambda gpu: True)
+    return launches
+
+
+def test_a_starved_launch_is_told_to_change_its_tiles(typed, monkeypatch):
+    monkeypatch.setattr("swizzle_sim.tuning.written.write_tuned", lambda answer, folder: Written(None, "not asked for"))
+    found = typed(*STARVED, "-o", "run", "--json").json
+    assert found["lever"] == "configuration" and found["why"] == ["16 workgroups on 304 CUs: smaller tiles"]
+    arms = found["levers"]
+    assert list(arms) == ["order", "configuration", "both"] and {one["evaluations"] for one in arms.values()} == {9}
+    assert arms["configuration"]["change_pct"] < -20 < arms["order"]["change_pct"]
+    assert arms["both"]["change_pct"] <= arms["configuration"]["change_pct"] + 2
+    assert found["best"][0]["workgroups"] > 16 and found["base"]["score"]["speedup"] == 1
+    lds = [one["resources"]["lds_bytes"] for one in found["front"]]
+    assert lds == sorted(lds) and found["compiles"] == 0
+    monkeypatch.setattr("swizzle_sim.pricing.scoring.Scorer.score_order", lambda *a, **k: pytest.fail("replayed again"))
+    code, out, _ = typed(*STARVED, "--resume", "run")
+    assert code == 0 and out.startswith(found["answer"]) and "no kernel is written: not asked for" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("gemm", "--tune", "tiles"), "--tune tiles is now --tune configuration"),
+        (("gemm", "--tune", "configs"), "--tune configs is now --tune,"),
+        (("gemm", "--tune", "stages"), "no lever is called 'stages'"),
+        (("gemm", "--tune", "--template", "column"), "--template does not apply to --tune"),
+        (("gemm", "--tune", "order", "--objective", "time,energy"), "one objective"),
+        ((f"{FILE}:kernel@x", "--tune"), "a configuration's number"),
+    ],
+)
+def test_what_cannot_be_tuned_is_one_line(typed, words, told):
+    code, out, err = typed("optimize", *words)
+    assert code == 2 and not out and told in err.strip().splitlines()[-1]
+
+
+def test_levers_may_be_left_out():
+    assert with_levers(["gemm", "--tune"])[-1] == "order,configuration"
+    assert with_levers(["--tune", "gemm", "M=64"])[1] == "order,configuration"
+    assert with_levers(["--tune", "M=64"])[1] == with_levers(["--tune", "--json"])[1] == "order,configuration"
+    assert with_levers(["--tune", "loop", "gemm"]) == ["--tune", "loop", "gemm"]
+
+
+@needs_triton
+def test_limits_prune_before_a_compile(compiled):
+    template = Template(kernel("gemm", M=512, N=512, K=128), gpu("mi300x"), most_compiles=3)
+    start = template.start
+    assert start == {"BLOCK_M": 256, "BLOCK_N": 256, "BLOCK_K": 64, "num_warps": 8, "num_stages": 2}
+    for change, reason in (
+        ({"num_warps": 1}, "registers"),
+        ({"BLOCK_K": 256}, "LDS"),
+        ({"BLOCK_M": 64, "BLOCK_N": 64, "num_warps": 2}, "spills"),
+        ({"BLOCK_M": 64, "BLOCK_N": 64, "num_warps": 1}, "does-not-fit"),
+        ({"BLOCK_M": 128}, ""),
+        ({"BLOCK_M": 64}, "compiles"),
+    ):
+        assert template.instance({**start, **change}).pruned == reason, change
+    assert len(compiled) == template.compiled == 3
+    assert template.kernel({**start, "BLOCK_M": 128}).launch.constexprs["BLOCK_M"] == 128
+    assert "LDS" in template.why and template.pruned["spills"] == 1
+
+
+@needs_triton
+def test_a_users_instances_are_captured_once_for_their_constants(typed, compiled, monkeypatch):
+    captured = []
+    whole = load.__globals__["capture_file"]
+    monkeypatch.setattr(
+        "swizzle_sim.capture.user_kernel.capture_file", lambda *a, **k: captured.append(a[0]["sizes"]) or whole(*a, **k)
+    )
+    words = ("optimize", str(FILE), "--tune", "configuration", "--compile", "--replay", "lockstep")
+    found = typed(*words, "--evaluations", "5", "--json").json
+    assert len(captured) == len({json.dumps(one, sort_keys=True) for one in captured}) > 1
+    tried = found["levers"]["configuration"]
+    assert tried["evaluations"] == 5 and found["kernel_file"] == str(FILE)
+
+
+@needs_triton
+def test_an_instance_that_stores_something_else_is_pruned(compiled):
+    """63 columns of 512 in tiles of 128 are not all stored by a grid that rounds down."""
+    base = load(str(FILE), {"N": 192}, "gfx942")
+    template = Template(base, gpu("mi300x"))
+    values = {**template.start, "BLOCK_N": 128}
+    assert template.instance(values).resources and template.kernel(values) is None
+    assert template.instance(values).pruned == "other-outputs"
+    other = template.kernel({**template.start, "BLOCK_N": 32})
+    assert (stored_sectors(other.build_trace(128)) == stored_sectors(base.build_trace(128))).all()
+
+
+@needs_triton
+def test_what_is_written_is_compared_with_the_original():
+    work = workload(str(FILE), {})
+    other = workload(str(FILE), {"BLOCK_M": 64})
+    text = FILE.read_bytes()
+    assert compare(work, other, text).cases
+    with pytest.raises(RewriteError, match=r"computes otherwise: .*c differs"):
+        compare(work, other, text.replace(b"total.to(tl.float16)", b"(total + 1).to(tl.float16)"))
+
+
+def test_constants_become_defaults_and_the_three_best_a_list(tmp_path):
+    work = kernel("gemm", BLOCK_M=128)
+    launches = [work.launch, kernel("gemm").launch]
+    text = work.triton_source.replace("    BLOCK_N: tl.constexpr,", "    BLOCK_N: tl.constexpr,  # columns")
+    found, notes = with_configurations(work.launch.path, text.encode(), "gemm", ["BLOCK_M", "BLOCK_N"], launches)
+    new = found.decode()
+    assert "    BLOCK_M: tl.constexpr,\n    BLOCK_N: tl.constexpr,  # columns\n" in new  # BLOCK_K has no default
+    assert notes[0] == "launch it with BLOCK_M=128, BLOCK_N=256: parameters without a default follow"
+    assert 'triton.Config({"BLOCK_M": 128, "BLOCK_N": 256}, num_warps=8, num_stages=2),' in new
+    names = ["BLOCK_M", "BLOCK_N", "BLOCK_K"]
+    new = with_configurations(work.launch.path, text.encode(), "gemm", names, launches)[0].decode()
+    assert "    BLOCK_N: tl.constexpr = 256,  # columns\n" in new
+    tuner = FILE.read_text()
+    new = with_configurations(FILE, tuner.encode(), "matmul", ["BLOCK_M"], launches)[0].decode()
+    assert '@triton.autotune(configs=[triton.Config({"BLOCK_M": 128}, num_warps=8' in new and "BLOCK_M: tl.const" in new
+
+
+def test_a_name_holds_file_declaration_and_configuration():
+    request = request_of("/some/kernel.py:mine@3", {"M": 4})
+    assert request == {"path": "/some/kernel.py", "name": "mine", "sizes": {"M": 4}, "config": 3}
+    for name in ("/some/kernel.py", "/some/kernel.py:mine", "/some/kernel.py:mine@0", "/some/kernel.py:@12"):
+        assert name_of(request_of(name, {})) == name
+    with pytest.raises(CaptureError, match="after @"):
+        request_of("/some/kernel.py:mine@", {})
