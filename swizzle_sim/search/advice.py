@@ -275,5 +275,5 @@ def go_on(scorer: Scorer, best: Attempt, run: str, *, kept: bool) -> tuple[str, 
         rewrite, seeds = ["rewrite", *what, *swizzle], ["score", *what, *swizzle, "--seeds", "5"]
         bundle = ["bundle", run] if run else ["bundle", *what, *swizzle]
         after = seeds if run and kernel.file else rewrite  # a run has rewritten it
-        commands = [*(report or [seeds]), *tiles, after, bundle]
+        commands = [*(report or [seeds]), *tiles, after, *([] if tiles else [bundle])]
     return tuple(shlex.join(["swizzle-sim", *one]) for one in commands)

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from swizzle_sim.base.text import microseconds
+from swizzle_sim.pricing.knobs import Knobs
 from swizzle_sim.search.candidates import LAUNCH_ORDER
 from swizzle_sim.tuning.joint import ALIKE, Arm, Point, Tuned
 from swizzle_sim.tuning.template import UNCHANGED
@@ -74,9 +75,11 @@ class Answer:
 
     @property
     def to_write(self) -> list[Point]:
-        """The chosen point, and the best one whose order needs no change of the source."""
-        kept = [one for one in self._points() if one.order == LAUNCH_ORDER.name and self.gain(one) > ALIKE]
-        return list({id(one): one for one in [self.chosen, *self.tuned.ranked(kept)[:1]]}.values())
+        """The chosen point, then the best of those whose order, or whose loop and loads, the source keeps."""
+        gaining = self.tuned.ranked([one for one in self._points() if self.gain(one) > ALIKE])
+        kept = next((one for one in gaining if one.order == LAUNCH_ORDER.name), None)
+        plain = next((one for one in gaining if self.tuned.levers.knobs(one.values) == Knobs()), None)
+        return list({id(one): one for one in (self.chosen, kept, plain) if one is not None}.values())
 
     @cached_property
     def three(self) -> list[Point]:
