@@ -32,6 +32,7 @@ def test_every_line_of_the_tables_is_there():
     counts = {name: len(lines_of(DATA / name)) for name in _tables()}
     assert counts == {
         "attention_orders.csv": 56,
+        "autotune_h100.csv": 50,
         "explanations.csv": 17,
         "h100_six_kernels.csv": 132,
         "h200_again.csv": 252,
