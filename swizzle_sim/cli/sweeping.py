@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -52,6 +53,9 @@ class Compared:
         return [load_swizzle(word) for word in self.swizzle or ()]
 
 
+Rows = Callable[..., list[dict[str, Any]]]  # of points, by a function that evaluates one
+
+
 @dataclass(frozen=True)
 class SweepRun:
     """How the points of a sweep are run, and where their results are stored."""
@@ -66,6 +70,27 @@ class SweepRun:
     ] = None
     out: Annotated[Path | None, option("--out", "-o", help="Folder to store results in as they come.")] = None
     resume: Annotated[Path | None, option("--resume", help="Folder of a stopped sweep to go on with.")] = None
+
+    def folder(self, what: str) -> Path | None:
+        """Folder of the results, where one is named."""
+        return one_folder(self.out, self.resume, what)
+
+    @contextlib.contextmanager
+    def evaluating(self, what: str, counted: str) -> Iterator[tuple[Rows, PointStore]]:
+        """Function that gives the rows of points, those that the store lacks evaluated, and shows how many are done."""
+        folder = self.folder(what)
+        go_on_with(folder, FILE)
+        with PointStore(folder, resume=self.resume is not None) as store, Progress(what, counted) as progress:
+            if self.resume:
+                say(f"{len(store)} {counted} are stored already")
+
+            def rows(points: Sequence[Mapping[str, Any]], score: Any, part: str = what) -> list[dict[str, Any]]:
+                return run_points(
+                    points, score, store, backend=self.backend, jobs=self.jobs, scheduler=self.scheduler,
+                    on_point=lambda point, row, done, total: progress(done, total, what=part),
+                )  # fmt: skip
+
+            yield rows, store
 
 
 @grouped
@@ -138,18 +163,9 @@ def _run(
     from swizzle_sim.rewrite.price import evaluate_as_compiled
     from swizzle_sim.search.sweep import evaluate
 
-    score: Callable[[Mapping[str, Any]], dict[str, Any]] = evaluate_as_compiled if compile else evaluate
-    folder = one_folder(run.out, run.resume, "sweep")
-    go_on_with(folder, FILE)
-    with PointStore(folder, resume=run.resume is not None) as store:
-        if run.resume:
-            say(f"{len(store)} points are stored already")
+    with run.evaluating("sweep", "points") as (rows_of, store):
         try:
-            with Progress("sweep", "points") as progress:
-                return run_points(
-                    points, score, store, backend=run.backend, jobs=run.jobs, scheduler=run.scheduler,
-                    on_point=lambda point, row, done, total: progress(done, total),
-                )  # fmt: skip
+            return rows_of(points, evaluate_as_compiled if compile else evaluate)
         except KeyboardInterrupt:
             rows = [store.find(point) for point in points]
             done = [(label, row) for label, row in zip(shown[2], rows, strict=True) if row]
