@@ -229,29 +229,18 @@ def _print_orders(names: Sequence[str], rows: Sequence[tuple[str, list[Any]]]) -
 
 def export(
     runs: Runs,
-    out: Annotated[
-        Path, option("--out", "-o", metavar="FILE", help="FILE.csv, FILE.parquet, or FILE.db: an Optuna study.")
-    ],
+    out: Annotated[Path, option("--out", "-o", metavar="FILE", help="FILE.csv or FILE.parquet.")],
     json: Json = False,
 ) -> None:
-    """Write every attempt of runs as a table: CSV, Parquet, or a study that optuna-dashboard opens."""
-    from swizzle_sim.search.export import FORMATS, attempts_table, csv_of, parquet_of, write_study
+    """Write every attempt of runs as a table: CSV or Parquet."""
+    from swizzle_sim.search.export import FORMATS, attempts_table
 
     form = FORMATS.get(out.suffix.lower())
     if form is None:
         raise RunError(f"{out}: the name says the format: {', '.join(FORMATS)}")
-    count = 0
-    if form == "study":
-        for folder in runs:
-            with History(folder) as history:
-                count += write_study(out, history)
-    else:
-        found = attempts_table(runs)
-        count = len(found)
-        write_whole(out, csv_of(found) if form == "csv" else parquet_of(found))
+    found = attempts_table(runs)
+    write_whole(out, form(found))
     if json:
-        print_json({"runs": [str(folder) for folder in runs], "written": str(out), "attempts": count})
+        print_json({"runs": [str(folder) for folder in runs], "written": str(out), "attempts": len(found)})
         return
-    line(f"written: {out} ({count} attempts)")
-    if form == "study":
-        line(f"  next: optuna-dashboard sqlite:///{out}")
+    line(f"written: {out} ({len(found)} attempts)")
