@@ -12,7 +12,6 @@ import numpy as np
 
 from tests.machines import gemm_trace, small_gpu
 from xcd_model import IssueModel, TraceBuilder, prepare, replay_lockstep, replay_timed
-from xcd_model.analysis.stack_distance import capacity_curve
 from xcd_model.replay.knobs import with_knobs
 from xcd_model.spec.nvidia import HbmBanks, L2Partitions
 
@@ -63,7 +62,7 @@ def counts_of(traffic):
 
 
 def replays(gpu_name, trace_name, programs=None, streamed=()):
-    """Counts of both replays and the stack distances of one trace on one GPU, in an order that is no launch order."""
+    """Counts of both replays of one trace on one GPU, in an order that is no launch order."""
     device, trace = GPUS[gpu_name](), TRACES[trace_name]()
     plan, order = prepare(trace, device, programs=programs), np.random.default_rng(1).permutation(trace.n_workgroups)
     plan, issue = with_knobs(plan, streamed=streamed), IssueModel(**ISSUE)
@@ -72,9 +71,6 @@ def replays(gpu_name, trace_name, programs=None, streamed=()):
         "timed": counts_of(replay_timed(plan, order, workgroups_per_cu=2, issue=issue)),
         "timed, one a CU": counts_of(replay_timed(plan, order, workgroups_per_cu=1, issue=issue)),
     }
-    if device.l2_partitions is None:
-        curve = capacity_curve(plan, order, workgroups_per_cu=2, sets=(device.l2.sets,))
-        found["curve"] = curve.l2_hit_rate.tolist()
     return json.loads(json.dumps(found, default=int))
 
 

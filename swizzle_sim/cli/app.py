@@ -110,7 +110,6 @@ _COMMANDS = {
     "policy": policy.policy,
     "retune": retune.retune,
     "fleet": fleet.fleet,
-    "what-if": sweeping.what_if,
     "explore": explore.explore,
     # Commands of other packages; loading one imports typer alone.
     **{entry.name: entry.load() for entry in metadata.entry_points(group="swizzle_sim.commands")},

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
-from swizzle_sim.base.interruption import go_on_with
-from swizzle_sim.base.progress import Progress
 from swizzle_sim.base.text import microseconds
 from swizzle_sim.cli.arguments import (
     Compile,
@@ -21,12 +19,11 @@ from swizzle_sim.cli.arguments import (
     known_gpus,
     known_kernels,
     load_swizzle,
-    one_folder,
     option,
 )
-from swizzle_sim.cli.output import COUNTED, line, print_json, say, table
+from swizzle_sim.cli.output import COUNTED, line, print_json, table
 from swizzle_sim.cli.sweeping import SweepRun
-from swizzle_sim.search.jobs import FILE, PointStore, run_points
+from swizzle_sim.search.jobs import FILE
 
 if TYPE_CHECKING:
     from swizzle_sim.search.fleet import Launched
@@ -68,17 +65,10 @@ def fleet(
     how = {"replay": among.replay, "orders": among.orders, "compile": among.compile}
     points = points_of(launched, [load_gpu(one) for one in among.gpu or ["mi300x"]],
                        [load_swizzle(word) for word in among.swizzle or ()], **how)  # fmt: skip
-    folder = one_folder(run.out, run.resume, "fleet")
-    go_on_with(folder, FILE)
+    folder = run.folder("fleet")
     evaluate = partial(judged_launch, scored=score_as_compiled) if among.compile else judged_launch
-    with PointStore(folder, resume=run.resume is not None) as store, Progress("fleet", "launches") as progress:
-        if run.resume:
-            say(f"{len(store)} launches are judged already")
-        found = run_points(
-            [point for point, _ in points.values()], evaluate, store,
-            backend=run.backend, jobs=run.jobs, scheduler=run.scheduler,
-            on_point=lambda point, row, done, total: progress(done, total),
-        )  # fmt: skip
+    with run.evaluating("fleet", "launches") as (rows_of_points, _):
+        found = rows_of_points([point for point, _ in points.values()], evaluate)
     rows, failed = rows_of(points, found), [one for one in launched if one.problem]
     written = write_rows(folder, rows) if folder else ""
     if json:

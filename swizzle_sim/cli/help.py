@@ -29,7 +29,7 @@ TASKS = {
     "Share and reuse": ("export",),
     "Agents and experiments": ("lab",),
 }
-LAB = ("what-if", "calibrate", "counters", "mcp", "study", "tune-prompt")  # commands of the group lab
+LAB = ("calibrate", "counters", "mcp", "study", "tune-prompt")  # commands of the group lab
 USAGE: Any = typer.BadParameter.__base__  # of all mistakes in options
 OTHERS = "More commands"
 MOVED = {  # earlier names, and the words to type now; they are understood until the next release
@@ -38,6 +38,8 @@ MOVED = {  # earlier names, and the words to type now; they are understood until
     "compare": "runs",
     "occupancy": "show",
     "suite": "fleet suite",
+    "what-if": "sweep",
+    "lab what-if": "sweep",
     **{name: f"lab {name}" for name in LAB},
 }
 GONE = {  # earlier names with nothing behind them, and what to do
@@ -158,9 +160,10 @@ class Group(TyperGroup):
         """Find a command, by an earlier name too."""
         if ctx.parent is None and args[0] in GONE:
             raise SwizzleSimError(f"{args[0]} is no command any more: {GONE[args[0]]}")
-        if ctx.parent is None and args[0] in MOVED:
-            say(f"swizzle-sim: {args[0]} is now: swizzle-sim {MOVED[args[0]]}")
-            args = [*MOVED[args[0]].split(), *args[1:]]
+        for count in (1, 2):
+            if ctx.parent is None and (name := " ".join(args[:count])) in MOVED:
+                say(f"swizzle-sim: {name} is now: swizzle-sim {MOVED[name]}")
+                args = [*MOVED[name].split(), *args[count:]]
         if args[0] not in self.commands:
             raise UnknownName("command", args[0], list(self.commands))
         return super().resolve_command(ctx, args)

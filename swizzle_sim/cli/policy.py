@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-from swizzle_sim.base.interruption import go_on_with
-from swizzle_sim.base.progress import Progress
 from swizzle_sim.cli.arguments import (
     Compile,
     Json,
@@ -20,12 +18,10 @@ from swizzle_sim.cli.arguments import (
     load_fitting,
     load_kernel,
     load_swizzle,
-    one_folder,
     option,
 )
 from swizzle_sim.cli.output import line, print_json, say, simulated, table
-from swizzle_sim.cli.sweeping import SweepRun
-from swizzle_sim.search.jobs import FILE, PointStore, run_points
+from swizzle_sim.cli.sweeping import Rows, SweepRun
 from xcd_model.errors import SearchError
 
 if TYPE_CHECKING:
@@ -76,11 +72,10 @@ def policy(
     from xcd_model import gpu as load_gpu
 
     device = load_gpu(launch.gpu)
-    folder = one_folder(run.out, run.resume, "policy")
+    folder = run.folder("policy")
     sizes, work = _sizes(launch, at, device, among.compile)
-    go_on_with(folder, FILE)
-    with PointStore(folder, resume=run.resume is not None) as store, Progress("policy", "points") as progress:
-        replay = partial(_cases, work, device, sizes, among.compile, partial(_rows, store, run, progress))
+    with run.evaluating("policy", "points") as (rows, _):
+        replay = partial(_cases, work, device, sizes, among.compile, rows)
         texts = _screened(replay, _candidates(work, device, among), among.finalists, device)
         orders, unproved = proved_orders(texts, kind_of_grid(work.grid), device, among.finalists)
         tried = {*unproved, *(one.name for one in orders)}
@@ -140,9 +135,6 @@ def _candidates(work: Kernel, device: Gpu, among: Among) -> list[tuple[str, str]
     return found
 
 
-Rows = Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
-
-
 def _cases(
     work: Kernel,
     device: Gpu,
@@ -153,7 +145,8 @@ def _cases(
     orders: Sequence[tuple[str, str]],
 ) -> list[Case]:
     """Every size replayed under some orders; an error where none could be."""
-    from swizzle_sim.search.policy.sizes import cases_of
+    from swizzle_sim.rewrite.price import scored_as_compiled
+    from swizzle_sim.search.policy.sizes import cases_of, judged
 
     common = {
         "is_file": bool(work.file),
@@ -162,27 +155,15 @@ def _cases(
         "swizzles": [list(one) for one in orders],
     }
     common |= {"compile": True} if compile else {}
-    found = rows([{"kernel": one.kernel, "problem": dict(one.sizes), **common} for one in sizes])
+    points = [{"kernel": one.kernel, "problem": dict(one.sizes), **common} for one in sizes]
+    score = partial(judged, scored=scored_as_compiled) if compile and replay == "timed" else judged
+    found = rows(points, score, f"policy, {replay}")
     cases = list(cases_of(sizes, found))
     if not cases:
         raise SearchError(f"none of the {len(sizes)} sizes could be scored: {found[0]['error']}", code="policy")
     if failed := [one["error"] for one in found if one["error"]]:
         say(f"{len(failed)} of {len(sizes)} sizes are left out, the first as {failed[0]}")
     return cases
-
-
-def _rows(store: PointStore, run: SweepRun, progress: Progress, points: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of points, stored as they come."""
-    from swizzle_sim.rewrite.price import scored_as_compiled
-    from swizzle_sim.search.policy.sizes import judged
-
-    what = f"policy, {points[0]['replay']}"
-    as_compiled = points[0].get("compile") and points[0]["replay"] == "timed"
-    return run_points(
-        points, partial(judged, scored=scored_as_compiled) if as_compiled else judged, store,
-        backend=run.backend, jobs=run.jobs, scheduler=run.scheduler,
-        on_point=lambda point, row, done, total: progress(done, total, what=what),
-    )  # fmt: skip
 
 
 def _screened(

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from swizzle_sim.base.atomic_write import write_whole
-from swizzle_sim.base.progress import Progress
 from swizzle_sim.cli.arguments import Json, Sizes, argument, grouped, known_gpus, option, parse_sizes
 from swizzle_sim.cli.output import line, print_json, simulated, sizes_text, table
+from swizzle_sim.cli.sweeping import SweepRun
 from xcd_model.errors import RunError
 
 if TYPE_CHECKING:
@@ -69,7 +69,6 @@ def retune(
 
 def _findings(read: Table, how: Retuned, others: list[Table]) -> list[Finding]:
     """All rows, those of most expected gain times calls first."""
-    from swizzle_sim.search.jobs import PointStore, run_points
     from swizzle_sim.search.policy.sizes import table_of_calls
     from swizzle_sim.search.tables.judge import copies, finding, judged, loaded, point_of
 
@@ -79,11 +78,9 @@ def _findings(read: Table, how: Retuned, others: list[Table]) -> list[Finding]:
         row.line: point_of(row, device)
         for row, device in zip(read.rows, devices, strict=True) if device and row.launch and not row.why
     }  # fmt: skip
-    with PointStore(None) as store, Progress("retune", "rows") as progress:
-        done = run_points(
-            list(points.values()), judged, store, backend="serial" if how.jobs == 1 else "processes", jobs=how.jobs,
-            on_point=lambda point, about, done, total: progress(done, total),
-        )  # fmt: skip
+    run = SweepRun(backend="serial" if how.jobs == 1 else "processes", jobs=how.jobs)
+    with run.evaluating("retune", "rows") as (rows, _):
+        done = rows(list(points.values()), judged)
     about, copied = dict(zip(points, done, strict=True)), copies(read, others)
     found = [
         finding(row, device, _calls(row.sizes, counts), about.get(row.line, {}), copied.get(row.line, ""))

@@ -32,15 +32,9 @@ def runs(
         list[Path] | None,
         argument("FOLDER|RUN ...", "Folder of runs, by default runs; or runs to compare.", run_folders),
     ] = None,
-    repair: Annotated[
-        Path | None, option(metavar="RUN", help="Save what can be read of a damaged run.", offers=run_folders)
-    ] = None,
     json: Json = False,
 ) -> None:
     """List runs, finished or not; of several runs, compare settings, best orders, and the same orders under each."""
-    if repair is not None:
-        _repair(repair, json)
-        return
     if folders and len(folders) > 1:
         _compare(folders, json)
         return
@@ -82,32 +76,6 @@ def print_runs(title: str, found: list[dict[str, Any]]) -> None:
 
 def _signed(gain: float | None) -> str:
     return "-" if gain is None else f"{100 * gain:+.2f}"
-
-
-def _repair(folder: Path, json: bool) -> None:
-    """Repair a run, and say what was lost."""
-    from swizzle_sim.search.repair import repair
-
-    done = repair(folder)
-    if json:
-        print_json({"run": str(folder), "repaired": done})
-        return
-    for one in done:
-        read = ", ".join(f"{count} of table {name}" for name, count in one.rows.items())
-        lost = "; ".join(f"lost of {name}: {_numbers(numbers)}" for name, numbers in one.lost.items()) or "nothing lost"
-        line(f"{one.file}: rows read: {read}; {lost}; the damaged file is {one.file}.damaged")
-    line(f"go on with --resume {folder}, which makes lost attempts anew" if done else f"{folder}: nothing is damaged")
-
-
-def _numbers(numbers: tuple[int, ...]) -> str:
-    """Numbers as ranges."""
-    parts: list[list[int]] = []
-    for number in numbers:
-        if parts and number == parts[-1][1] + 1:
-            parts[-1][1] = number
-        else:
-            parts.append([number, number])
-    return ", ".join(f"{first}" if first == last else f"{first}..{last}" for first, last in parts)
 
 
 def _name(found: dict[str, Any]) -> str:
@@ -261,29 +229,18 @@ def _print_orders(names: Sequence[str], rows: Sequence[tuple[str, list[Any]]]) -
 
 def export(
     runs: Runs,
-    out: Annotated[
-        Path, option("--out", "-o", metavar="FILE", help="FILE.csv, FILE.parquet, or FILE.db: an Optuna study.")
-    ],
+    out: Annotated[Path, option("--out", "-o", metavar="FILE", help="FILE.csv or FILE.parquet.")],
     json: Json = False,
 ) -> None:
-    """Write every attempt of runs as a table: CSV, Parquet, or a study that optuna-dashboard opens."""
-    from swizzle_sim.search.export import FORMATS, attempts_table, csv_of, parquet_of, write_study
+    """Write every attempt of runs as a table: CSV or Parquet."""
+    from swizzle_sim.search.export import FORMATS, attempts_table
 
     form = FORMATS.get(out.suffix.lower())
     if form is None:
         raise RunError(f"{out}: the name says the format: {', '.join(FORMATS)}")
-    count = 0
-    if form == "study":
-        for folder in runs:
-            with History(folder) as history:
-                count += write_study(out, history)
-    else:
-        found = attempts_table(runs)
-        count = len(found)
-        write_whole(out, csv_of(found) if form == "csv" else parquet_of(found))
+    found = attempts_table(runs)
+    write_whole(out, form(found))
     if json:
-        print_json({"runs": [str(folder) for folder in runs], "written": str(out), "attempts": count})
+        print_json({"runs": [str(folder) for folder in runs], "written": str(out), "attempts": len(found)})
         return
-    line(f"written: {out} ({count} attempts)")
-    if form == "study":
-        line(f"  next: optuna-dashboard sqlite:///{out}")
+    line(f"written: {out} ({len(found)} attempts)")

@@ -1,9 +1,10 @@
-"""``sweep`` and ``what-if``: one kernel at many sizes, or on GPUs that do not exist."""
+"""``sweep``: one kernel at many sizes, or on GPUs that do not exist."""
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,9 +18,8 @@ from swizzle_sim.cli.arguments import (
     Json,
     Launch,
     Replay,
+    Swizzles,
     grouped,
-    known_families,
-    load_fitting,
     load_kernel,
     load_swizzle,
     one_folder,
@@ -31,13 +31,10 @@ from xcd_model.errors import SpecError
 
 if TYPE_CHECKING:
     from swizzle_sim.language import Swizzle
+    from swizzle_sim.workload.kernels import Kernel
+    from xcd_model import Gpu
 
 MACHINES = "On many cores or machines"
-Swizzles = Annotated[
-    list[str] | None,
-    option("--swizzle", metavar="FAMILY|TEXT|FILE", help="To compare; repeatable.", offers=known_families),
-]
-Capacity = Annotated[bool, option("--capacity", help="Print the hit rate by ways and sets of the L2 too.")]
 
 
 @dataclass(frozen=True)
@@ -56,6 +53,9 @@ class Compared:
         return [load_swizzle(word) for word in self.swizzle or ()]
 
 
+Rows = Callable[..., list[dict[str, Any]]]  # of points, by a function that evaluates one
+
+
 @dataclass(frozen=True)
 class SweepRun:
     """How the points of a sweep are run, and where their results are stored."""
@@ -71,91 +71,89 @@ class SweepRun:
     out: Annotated[Path | None, option("--out", "-o", help="Folder to store results in as they come.")] = None
     resume: Annotated[Path | None, option("--resume", help="Folder of a stopped sweep to go on with.")] = None
 
+    def folder(self, what: str) -> Path | None:
+        """Folder of the results, where one is named."""
+        return one_folder(self.out, self.resume, what)
+
+    @contextlib.contextmanager
+    def evaluating(self, what: str, counted: str) -> Iterator[tuple[Rows, PointStore]]:
+        """Function that gives the rows of points, those that the store lacks evaluated, and shows how many are done."""
+        folder = self.folder(what)
+        go_on_with(folder, FILE)
+        with PointStore(folder, resume=self.resume is not None) as store, Progress(what, counted) as progress:
+            if self.resume:
+                say(f"{len(store)} {counted} are stored already")
+
+            def rows(points: Sequence[Mapping[str, Any]], score: Any, part: str = what) -> list[dict[str, Any]]:
+                return run_points(
+                    points, score, store, backend=self.backend, jobs=self.jobs, scheduler=self.scheduler,
+                    on_point=lambda point, row, done, total: progress(done, total, what=part),
+                )  # fmt: skip
+
+            yield rows, store
+
 
 @grouped
 def sweep(
-    over: Annotated[str, option("--over", metavar="NAME[,NAME]", help="Sizes that move together, such as M,N,K.")],
-    values: Annotated[str, option("--values", help="1024,2048 or 1024..8192 step 1024 or powers 1024..8192.")],
     launch: Launch,
+    over: Annotated[
+        str | None, option("--over", metavar="NAME[,NAME]", help="Sizes that move together, such as M,N,K.")
+    ] = None,
+    values: Annotated[
+        str | None, option("--values", help="1024,2048 or 1024..8192 step 1024 or powers 1024..8192.")
+    ] = None,
     what: Compared = Compared(),
     run: SweepRun = SweepRun(),
     json: Json = False,
 ) -> None:
-    """Hit rate of a kernel over problem sizes in launch order and swizzled, and the sizes where a swizzle hurts."""
-    from swizzle_sim.search.sweep import draw_sweep, hurts, read_sizes, size_points
+    """Hit rate of a kernel in launch order and swizzled, over problem sizes or changed GPUs, and where a swizzle hurts.
 
-    device = _device(launch.gpu, what.changes)
-    work, names = load_kernel(launch.kernel, launch.sizes, device.arch), [name.strip() for name in over.split(",")]
-    steps = read_sizes(values)
-    points = size_points(work, device, what.swizzles(), names, steps, what.replay, compile=what.compile)
-    title, axis = f"{work.name} on {device.title}", " = ".join(names)
-    rows = _run(points, run, what.compile, (title, axis, [str(step) for step in steps]))
-    labels = [f"{' = '.join(names)} = {step}" for step in steps]
-    worse = hurts(labels, rows)
-    if folder := run.resume or run.out:
-        draw_sweep(folder / "sweep.png", title, axis, steps, rows)
+    Without --over: on the GPU as it is, and with every combination of the values of --set.
+    """
+    from swizzle_sim.search.sweep import draw_sweep, hurts
+
+    work, device, axis, labels, points = _points(launch, over, values, what)
+    title = f"{work.name} on {device.title}"
+    rows = _run(points, run, what.compile, (title, axis, labels))
+    worse = hurts([f"{axis} = {label}" if over else label for label in labels], rows)
+    folder = run.resume or run.out
+    if folder and over:
+        draw_sweep(folder / "sweep.png", title, axis, [int(label) for label in labels], rows)
     if json:
         _print_json(work.name, device.name, what.replay, points, rows, hurts=[vars(one) for one in worse])
         _end_if_none(rows)
         return
-    _print_rows(title, axis, [str(step) for step in steps], rows, what.replay)
+    _print_rows(title, axis, labels, rows, what.replay)
     for one in worse:
         print(f"hurts: {one.swizzle} at {one.at}: {one.points:.2f} points of L2 hit rate lost")
     if folder:
-        print(f"written: {folder}/ (sweep.sqlite, sweep.png)")
+        print(f"written: {folder}/ ({FILE}{', sweep.png' if over else ''})")
     _end_if_none(rows)
     if not worse and what.swizzle:
         print("no swizzle loses hit rate where it has one")
 
 
-@grouped
-def what_if(
-    launch: Launch,
-    what: Compared = Compared(),
-    capacity: Capacity = False,
-    run: SweepRun = SweepRun(),
-    json: Json = False,
-) -> None:
-    """Score a kernel on GPUs that do not exist: one with some numbers changed, for every combination of values."""
-    from swizzle_sim.search.sweep import point_of
+def _points(
+    launch: Launch, over: str | None, values: str | None, what: Compared
+) -> tuple[Kernel, Gpu, str, list[str], list[dict[str, Any]]]:
+    """Kernel, GPU, what varies, its values, and a point for each: of sizes on one GPU, or of GPUs."""
+    from swizzle_sim.search.sweep import point_of, read_sizes, size_points
     from swizzle_sim.search.what_if import hypothetical, read_changes
     from xcd_model import gpu as load_gpu
-    from xcd_model.analysis.stack_distance import check_has_curve
 
-    device, chosen = load_gpu(launch.gpu), what.swizzles()
-    if capacity:
-        check_has_curve(device)
-    work = load_fitting(launch.kernel, launch.sizes, device, what.compile)
-    devices = [
-        ("as it is", device),
-        *((_change_text(one), other) for one, other in hypothetical(device, read_changes(what.changes or ())) if one),
-    ]
-    points = [point_of(work, other, chosen, what.replay, compile=what.compile) for _, other in devices]
-    title, labels = f"{work.name} on {device.title}, what if", [name for name, _ in devices]
-    rows = _run(points, run, what.compile, (title, "GPU", labels))
-    curve = _capacity(work, device, chosen) if capacity else None
-    if json:
-        _print_json(work.name, device.name, what.replay, points, rows, capacity=curve)
-        return
-    _print_rows(title, "GPU", labels, rows, what.replay)
-    if curve:
-        _print_capacity(curve)
-
-
-def _device(name: str, changes: Sequence[str] | None) -> Any:
-    """GPU of a sweep over sizes: one value a change."""
-    from swizzle_sim.search.what_if import read_changes
-    from swizzle_sim.search.what_if import what_if as changed
-    from xcd_model import gpu as load_gpu
-
-    read = read_changes(changes or ())
-    if several := [key for key, values in read.items() if len(values) > 1]:
-        raise SpecError(f"{several[0]} has several values: a sweep over sizes has one GPU; use lab what-if")
-    return changed(load_gpu(name), {key: values[0] for key, values in read.items()})
-
-
-def _change_text(changes: Mapping[str, Any]) -> str:
-    return " ".join(f"{key}={value}" for key, value in changes.items())
+    device, changes, swizzles = load_gpu(launch.gpu), read_changes(what.changes or ()), what.swizzles()
+    if (over is None) != (values is None) or not (over or changes):
+        raise SpecError("say what varies: --over M,N --values 1024..8192, or --set xcds=4,8,16")
+    work, changed = load_kernel(launch.kernel, launch.sizes, device.arch), list(hypothetical(device, changes))
+    if over is None or values is None:
+        devices = [("as it is", device), *((" ".join(f"{k}={v}" for k, v in one.items()), gpu) for one, gpu in changed)]
+        points = [point_of(work, gpu, swizzles, what.replay, compile=what.compile) for _, gpu in devices]
+        return work, device, "GPU", [name for name, _ in devices], points
+    if len(changed) > 1:
+        raise SpecError(f"{len(changed)} GPUs and several sizes: --set takes one value for each key beside --over")
+    names, steps, device = [name.strip() for name in over.split(",")], read_sizes(values), changed[0][1]
+    points = size_points(work, device, swizzles, names, steps, what.replay, compile=what.compile)
+    return work, device, " = ".join(names), [str(step) for step in steps], points
 
 
 def _run(
@@ -165,18 +163,9 @@ def _run(
     from swizzle_sim.rewrite.price import evaluate_as_compiled
     from swizzle_sim.search.sweep import evaluate
 
-    score: Callable[[Mapping[str, Any]], dict[str, Any]] = evaluate_as_compiled if compile else evaluate
-    folder = one_folder(run.out, run.resume, "sweep")
-    go_on_with(folder, FILE)
-    with PointStore(folder, resume=run.resume is not None) as store:
-        if run.resume:
-            say(f"{len(store)} points are stored already")
+    with run.evaluating("sweep", "points") as (rows_of, store):
         try:
-            with Progress("sweep", "points") as progress:
-                return run_points(
-                    points, score, store, backend=run.backend, jobs=run.jobs, scheduler=run.scheduler,
-                    on_point=lambda point, row, done, total: progress(done, total),
-                )  # fmt: skip
+            return rows_of(points, evaluate_as_compiled if compile else evaluate)
         except KeyboardInterrupt:
             rows = [store.find(point) for point in points]
             done = [(label, row) for label, row in zip(shown[2], rows, strict=True) if row]
@@ -220,35 +209,3 @@ def _print_rows(title: str, axis: str, labels: Sequence[str], rows: Sequence[Map
         for name, error in [("", row["error"]), *((n, s.get("error", "")) for n, s in row["swizzles"].items())]:
             if error:
                 print(f"{label}: {name + ': ' if name else ''}{error}")
-
-
-def _capacity(work, device, chosen: Sequence[Swizzle]) -> list[dict[str, Any]]:
-    """Capacity curve of each order."""
-    import numpy as np
-
-    from swizzle_sim.pricing.scoring import Scorer
-    from xcd_model.analysis.stack_distance import capacity_curve
-
-    scorer = Scorer(work, device, replay="lockstep")
-    orders = [("as launched", np.arange(work.grid.num_pids)), *((str(s.name), scorer.permutation(s)) for s in chosen)]
-    found = []
-    for name, order in orders:
-        curve = capacity_curve(scorer.plan, order, workgroups_per_cu=scorer.occupancy)
-        rates = {str(sets): [float(r) for r in row] for sets, row in zip(curve.sets, curve.l2_hit_rate, strict=True)}
-        found.append({"order": name, "line_bytes": curve.line_bytes, "l2_hit_rate_by_sets_and_ways": rates})
-    return found
-
-
-def _print_capacity(curves: Sequence[Mapping[str, Any]]) -> None:
-    for curve in curves:
-        by_sets = curve["l2_hit_rate_by_sets_and_ways"]
-        ways = range(1, 1 + len(next(iter(by_sets.values()))))
-        rows = [[str(way), *(f"{100 * rates[way - 1]:.2f}" for rates in by_sets.values())] for way in ways]
-        note = "simulated, lockstep replay; one pass; sets x ways x line is the size of one XCD's L2"
-        name = "launch order" if curve["order"] == "as launched" else curve["order"]
-        table(
-            f"{name}: L2 hit rate [%] by ways and sets",
-            ["ways", *(f"{n} sets" for n in by_sets)],
-            rows,
-            note=note,
-        )

@@ -77,7 +77,7 @@ class State:
         for key, value in self.changes:
             if not 1 <= value <= MOST[key]:
                 raise SizeError(
-                    f"{key} = {value}: the page takes 1 to {MOST[key]}; use `swizzle-sim lab what-if` beyond"
+                    f"{key} = {value}: the page takes 1 to {MOST[key]}; use `swizzle-sim sweep --set` beyond"
                 )
         return what_if(gpu(path_of("gpu", self.gpu)), dict(self.changes))
 
@@ -94,8 +94,8 @@ class State:
         return urlencode([*fields, ("swizzle", self.swizzle)], errors="replace")
 
     def command(self) -> str:
-        """Command line with the same figures: ``score``, or ``what-if`` where numbers of the GPU are changed."""
-        words = [*(("lab", "what-if") if self.changes else ("score",)), path_of("kernel", self.kernel)]
+        """Command line with the same figures: ``score``, or ``sweep`` where numbers of the GPU are changed."""
+        words = ["sweep" if self.changes else "score", path_of("kernel", self.kernel)]
         words += [f"{name}={value}" for name, value in self.sizes]
         words += ["--gpu", path_of("gpu", self.gpu), "--replay", self.replay]
         for key, value in self.changes:

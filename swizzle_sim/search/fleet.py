@@ -6,7 +6,6 @@ the same wherever it is stored, is judged once however often it was recorded, an
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import json
 import time
@@ -30,17 +29,16 @@ from swizzle_sim.search.export import csv_of, parquet_of
 from swizzle_sim.search.jobs import key_of
 from swizzle_sim.search.judge import Judge
 from swizzle_sim.search.loop import InMemory, one_after_another, run
+from swizzle_sim.search.policy.sizes import called, csv_rows
 from swizzle_sim.workload.kernels import DECLARING, Kernel, file_of, is_user_kernel, kernel_names
 from xcd_model import Gpu
-from xcd_model.errors import CompileError, MissingExtra, SearchError, SizeError, SwizzleSimError, UnknownName
-from xcd_model.files import read_text
+from xcd_model.errors import CompileError, MissingExtra, SearchError, SwizzleSimError, UnknownName
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MOST_LAUNCHES = 100_000
 MOST_PRICED = 3  # orders that are compiled before the first of the ranking has a price
-OWN = ("kernel", "calls", "name")  # columns of a table that are no sizes
 
 
 @dataclass(frozen=True)
@@ -88,26 +86,15 @@ def _digest(file: Path) -> str:
 
 
 def _listed(file: Path) -> Iterator[Launched]:
-    try:
-        lines = read_text(file, encoding="utf-8-sig").splitlines()
-        rows = csv.DictReader(lines, strict=True)
-        if "kernel" not in (rows.fieldnames or ()):
-            raise SearchError(f"{file}:1: no column kernel; the others are calls, name, and sizes", code="fleet")
-        for row in rows:
-            yield _row(file, rows.line_num, row)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise SearchError(f"{file}: cannot be read as CSV ({error})", code="fleet") from None
+    rows = csv_rows(file)
+    if "kernel" not in rows[0][1]:
+        raise SearchError(f"{file}:1: no column kernel; the others are calls, name, and sizes", code="fleet")
+    return (_row(file, line, row) for line, row in rows)
 
 
-def _row(file: Path, line: int, row: Mapping[str, Any]) -> Launched:
-    try:
-        sizes = {name: int(value) for name, value in row.items() if name not in OWN and value}
-        calls = float(row.get("calls") or 1)
-    except (TypeError, ValueError):
-        raise SearchError(f"{file}:{line}: a size is an integer, and calls a number", code="fleet") from None
-    if not 0 < calls < float("inf"):
-        raise SizeError(f"{file}:{line}: calls = {row['calls']}: a positive number")
-    name = str(row["kernel"])
+def _row(file: Path, line: int, row: Mapping[str, str]) -> Launched:
+    numbers = {name: value for name, value in row.items() if name not in ("kernel", "name") and value}
+    (sizes, calls), name = called(f"{file}:{line}", numbers), str(row["kernel"])
     launch: dict[str, Any] = {"kernel": name, "problem": sizes}
     if is_user_kernel(name):
         own = str((file.parent / name).resolve())

@@ -33,7 +33,6 @@ STATES = ("running", "interrupted", "finished")  # as stored
 F = TypeVar("F", bound="RunFile")
 
 _RUN = "CREATE TABLE run (format INTEGER NOT NULL, state TEXT NOT NULL, about TEXT NOT NULL)"
-_SETTINGS = "CREATE TABLE settings (about TEXT NOT NULL)"  # never written again: what a repair falls back on
 _ATTEMPT = """
 CREATE TABLE attempt (
     number INTEGER PRIMARY KEY,
@@ -266,6 +265,13 @@ class History(RunFile):
         """Attempts in the order made."""
         with self._guarded():
             attempts = [_attempt_of(row) for row in self._db.execute("SELECT * FROM attempt ORDER BY number")]
+        for number, attempt in enumerate(attempts):
+            if attempt.number != number:  # a run goes on after its first attempts, not around a hole
+                rest = shlex.quote(f"DELETE FROM attempt WHERE number > {number}")
+                how = (
+                    f"sqlite3 {shlex.quote(str(self.path))} {rest} keeps those before it, and --resume makes the others"
+                )
+                raise RunError(f"{self.path}: attempt {number} is missing: {how}")
         return iter(attempts)
 
     def frame(self) -> pd.DataFrame:
@@ -298,11 +304,9 @@ def _write_new(path: Path, about: Mapping[str, Any]) -> None:
         db.execute("PRAGMA synchronous=FULL")
         with db:
             db.execute("BEGIN")
-            for table in (_RUN, _SETTINGS, _ATTEMPT):
-                db.execute(table)
-            text = json.dumps(dict(about))
-            db.execute("INSERT INTO settings VALUES (?)", (text,))
-            db.execute("INSERT INTO run VALUES (?, 'running', ?)", (FORMAT, text))
+            db.execute(_RUN)
+            db.execute(_ATTEMPT)
+            db.execute("INSERT INTO run VALUES (?, 'running', ?)", (FORMAT, json.dumps(dict(about))))
     finally:
         db.close()
 
@@ -319,9 +323,8 @@ def guarded(path: Path) -> Iterator[None]:
 
 
 def _how_to_save(path: Path) -> str:
-    if not (path.parent / FILE).is_file():  # of a sweep, or a tuning
-        return ""
-    return f"; `swizzle-sim runs --repair {shlex.quote(str(path.parent))}` saves what can be read of a damaged run"
+    copied = f"sqlite3 {shlex.quote(str(path))} .recover | sqlite3 NEW"
+    return f"; what can be read of a damaged file: {copied} (builds of sqlite.org have .recover)"
 
 
 def storable(text: str) -> str:
@@ -355,20 +358,6 @@ def _attempt_of(row: tuple) -> Attempt:
         critique=critique,
         cost_ms=cost_ms,
     )
-
-
-def is_whole(table: str, row: tuple) -> bool:
-    """Whether a row of a store that was damaged still holds what a run wrote there."""
-    try:
-        if table == "attempt":
-            return isinstance(_attempt_of(row).verdict, Mapping)
-        if table == "run":
-            return row[0] == FORMAT and row[1] in STATES and isinstance(json.loads(row[2]), Mapping)
-        if table == "settings":
-            return isinstance(json.loads(row[0]), Mapping)
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return False
-    return True
 
 
 def runs_in(folder: str | Path) -> Iterator[Path]:

@@ -2,15 +2,13 @@
 
 import io
 import json
-from dataclasses import replace
 
-import optuna
 import pandas as pd
 import pytest
 
 import swizzle_sim as sim
 from swizzle_sim.search.candidates import Candidate
-from swizzle_sim.search.export import attempts_table, csv_of, parquet_of, write_study
+from swizzle_sim.search.export import attempts_table, csv_of, parquet_of
 from swizzle_sim.search.ranking import OBJECTIVES, BestSoFar
 
 ORDERS = ("row", "contiguous+row", "group_m(size=2)", "group_m(size=4)")
@@ -58,34 +56,16 @@ def test_a_table_has_every_attempt_and_comes_back_from_csv_and_parquet(typed, ru
     assert pd.read_csv(tmp_path / "a.csv")["name"].tolist() == ["identity", *ORDERS, "wrong"]
 
 
-def test_a_search_is_a_study_that_optuna_reads(runs, tmp_path):
-    with sim.History(runs / "mi300x") as history:
-        about, found = history.about, list(history)
-    spans = [{}, {"chunk": 2}, {"chunk": 2, "size": 8}, {"chunk": 16}, {"size": 4}, {"chunk": 3}]
-    with sim.History.create(tmp_path / "run", about) as history:
-        for one, parameters in zip(found, spans, strict=True):
-            history.append(replace(one, verdict={**one.verdict, "parameters": parameters, "stage": "bound"}))
-        assert write_study(tmp_path / "study.db", history) == 6
-    study = optuna.load_study(study_name="run", storage=f"sqlite:///{tmp_path / 'study.db'}")
-    assert study.direction.name == "MAXIMIZE" and study.user_attrs["gpu"] == "mi300x"
-    for trial, attempt, parameters in zip(study.trials, found, spans, strict=True):
-        assert trial.params == parameters and trial.user_attrs["source"] == attempt.source
-        assert trial.value == (attempt.score.l2_hit_rate if attempt.score else None)
-    assert study.trials[3].distributions["chunk"] == optuna.distributions.IntDistribution(2, 16)
-    assert [trial.state.name for trial in study.trials].count("PRUNED") == 2
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("export", "RUN", "-o", "a.txt"), "a.txt: the name says the format: .csv, .parquet, .db"),
-        (("export", "RUN", "-o", "there.db"), "a file that is no SQLite database is in the way"),
-        (("export", "RUN", "-o", "nowhere/a.db"), "nowhere/a.db: cannot be written"),
+        (("export", "RUN", "-o", "a.txt"), "a.txt: the name says the format: .csv, .parquet"),
+        (("export", "RUN", "-o", "there.csv/a.csv"), "there.csv/a.csv: cannot be written"),
         (("export", "nowhere", "-o", "a.csv"), "no run here"),
     ],
 )
 def test_what_cannot_be_written_is_refused(typed, runs, tmp_path, words, said):
-    (tmp_path / "there.db").write_text("run,kernel")
+    (tmp_path / "there.csv").write_text("run,kernel")
     answer = typed(*(runs / "mi300x" if word == "RUN" else word for word in words))
     assert answer.code == 2 and said in answer.err
 

@@ -25,7 +25,7 @@ SMALLER = [  # (pattern, what takes its place), in this order
     (r"--evaluations \d+", "--evaluations 5"),
     (r"--proposer search(?!.*--evaluations)", "--proposer search --evaluations 5"),
     (r"--proposer ceiling(?!.*--evaluations)", "--proposer ceiling --evaluations 4"),
-    (r"(?<=^swizzle-sim )(sweep|policy|lab what-if) (.*)", r"\1 \2 --backend serial"),
+    (r"(?<=^swizzle-sim )(sweep|policy) (.*)", r"\1 \2 --backend serial"),
     (rf"(?<=optimize ){EXAMPLE}", f"{EXAMPLE} heads=2 S=256 --no-uncertainty"),
     (r" --open\b", ""),
 ]

@@ -114,7 +114,7 @@ def test_no_help_text_is_taken_for_markup():
         ("report runs/mi", {"runs/mine"}),
         ("optimize gemm --resume runs/mi", {"runs/mine"}),
         ("optimize gemm --proposer s", {"search"}),
-        ("lab what", {"what-if"}),
+        ("lab coun", {"counters"}),
     ],
 )
 def test_completion_offers(typed, offered, tmp_path, monkeypatch):

@@ -93,7 +93,7 @@ def test_what_is_no_state_is_refused(query, error, words):
 def test_a_command_is_quoted_and_says_the_changes():
     state = State(sizes=(("M", 1024),), changes=(("xcds", 4), ("l2.size_bytes", 8 << 20)), swizzle=" group_m(size=2) ")
     assert shlex.split(state.command()) == [
-        *("swizzle-sim", "lab", "what-if", "gemm", "M=1024", "--gpu", "mi300x", "--replay", "lockstep"),
+        *("swizzle-sim", "sweep", "gemm", "M=1024", "--gpu", "mi300x", "--replay", "lockstep"),
         *("--set", "xcds=4", "--set", "l2.size_bytes=8MiB", "--swizzle", "group_m(size=2)"),
     ]
 

@@ -1,4 +1,4 @@
-"""Ceiling, sweep and what-if as typed, in this process: what they print, write, and refuse."""
+"""Ceiling and sweep as typed, in this process: what they print, write, and refuse."""
 
 import errno
 import json
@@ -91,7 +91,9 @@ def test_sweep_names_where_a_swizzle_hurts_and_goes_on(typed, mi300x, tmp_path):
     [
         (("--over", "M,Q", "--values", "256"), "Q"),
         (("--over", "M", "--values", "512..256"), "no value"),
-        (("--over", "M", "--values", "256", "--set", "xcds=4,8"), "what-if"),
+        (("--over", "M", "--values", "256", "--set", "xcds=4,8"), "one value for each key"),
+        (("--over", "M"), "say what varies"),
+        ((), "say what varies"),
         (("--over", "M", "--values", "256", "--backend", "dask"), "--scheduler"),
         (("--over", "M", "--values", "256", "-o", "a", "--resume", "b"), "one of them"),
     ],
@@ -101,28 +103,20 @@ def test_sweeps_that_cannot_be(typed, words, told):
     assert (code, out) == (2, "") and told in err
 
 
-def test_what_if(typed, small, mi300x):
-    words = ("lab", "what-if", "gemm", *SIZES, "--set", "l2.size_bytes=64KiB,8MiB", "--set", "cus_per_xcd=4")
-    words += ("--backend", "serial", "--capacity", "--replay", "lockstep")  # as the curve is
+def test_sweep_over_gpus_that_do_not_exist(typed, small, mi300x):
+    words = ("sweep", "gemm", *SIZES, "--set", "l2.size_bytes=64KiB,8MiB", "--set", "cus_per_xcd=4")
+    words += ("--backend", "serial", "--replay", "lockstep")
     found = document(typed(*words, "--swizzle", "contiguous", "--json"))
     assert [point["gpu"] for point in found["points"]] == [
         *("mi300x", "mi300x[l2.size_bytes=65536,cus_per_xcd=4]", "mi300x[l2.size_bytes=8388608,cus_per_xcd=4]"),
     ]
     rates = [point["launched"]["l2_hit_rate"] for point in found["points"]]
     assert rates[0] == Scorer(small, mi300x, replay="lockstep").baseline.l2_hit_rate and rates[1] < rates[2]
-    curve = found["capacity"][0]["l2_hit_rate_by_sets_and_ways"]
-    of_the_gpu = curve[str(mi300x.l2.size_bytes // mi300x.l2.line_bytes // mi300x.l2.ways)]
-    assert of_the_gpu[mi300x.l2.ways - 1] == pytest.approx(rates[0])
-    code, out, _ = typed(*words)
-    assert code == 0 and "l2.size_bytes=65536" in out and "by ways and sets" in out
-    code, _, err = typed("lab", "what-if", "gemm", *SIZES, "--set", "l2.sizes=1")
+    for earlier in (("what-if",), ("lab", "what-if")):
+        code, out, err = typed(*earlier, *words[1:])
+        assert code == 0 and "l2.size_bytes=65536" in out and f"{' '.join(earlier)} is now: swizzle-sim sweep" in err
+    code, _, err = typed("sweep", "gemm", *SIZES, "--set", "l2.sizes=1")
     assert code == 2 and "did you mean l2.size_bytes" in err
-
-
-def test_a_curve_that_does_not_follow_is_refused_before_anything_is_replayed(typed, monkeypatch):
-    monkeypatch.setattr("swizzle_sim.cli.sweeping._run", None)
-    code, out, err = typed("lab", "what-if", "transpose", "M=256", "N=256", "--gpu", "h200", "--capacity")
-    assert (code, out) == (2, "") and "no curve by size of a partitioned L2" in err
 
 
 def test_best_is_the_best_by_what_was_asked(typed, tmp_path):

@@ -1,14 +1,11 @@
 """Are hypothetical GPUs valid ones, and is the capacity curve what replays of each cache give?"""
 
-import numpy as np
 import pytest
 
 import swizzle_sim
-from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.what_if import hypothetical, read_changes, what_if
 from xcd_model import xcd_of
-from xcd_model.analysis.stack_distance import capacity_curve
-from xcd_model.errors import ReplayError, SpecError, UnknownName
+from xcd_model.errors import SpecError, UnknownName
 
 
 def test_changes_are_made_together(mi300x):
@@ -51,8 +48,3 @@ def test_words(mi300x):
 def test_a_gpu_that_cannot_be(mi300x, changes, error, told):
     with pytest.raises(error, match=told):
         what_if(mi300x, changes)
-
-
-def test_bad_depth(small, mi300x):
-    with pytest.raises(ReplayError, match="depth = 99"):
-        capacity_curve(Scorer(small, mi300x, replay="lockstep").plan, np.arange(256), workgroups_per_cu=1, depth=99)

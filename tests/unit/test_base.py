@@ -177,7 +177,7 @@ def test_resumed(stored, again):
 @pytest.mark.parametrize(
     ("words", "runs", "file"),
     [
-        (("fleet", "softmax", "--no-compile"), "swizzle_sim.cli.fleet.run_points", "sweep.sqlite"),
+        (("fleet", "softmax", "--no-compile"), "swizzle_sim.cli.sweeping.run_points", "sweep.sqlite"),
         (("sweep", "gemm", "--over", "K", "--values", "64,128"), "swizzle_sim.cli.sweeping.run_points", "sweep.sqlite"),
     ],
 )

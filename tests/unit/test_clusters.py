@@ -13,7 +13,6 @@ from tests.machines import gemm_trace, small_gpu
 from tests.unit.test_timed import NS, paces, rated_cases
 from xcd_model import Clusters, IssueModel, TraceBuilder, gpu, hit_rate_bound, prepare, replay_lockstep, replay_timed
 from xcd_model.analysis.schedule import schedule_of
-from xcd_model.analysis.stack_distance import capacity_curve
 from xcd_model.errors import ReplayError, TornCluster, UnknownName
 from xcd_model.trace.clusters import spread
 
@@ -219,11 +218,3 @@ def test_what_a_gpu_does_not_dispatch_is_refused():
         prepare(trace, with_clusters(small_gpu()), programs=2, clusters=Clusters(size=2))
     with pytest.raises(UnknownName, match="tensor is called 'z'"):
         prepare(trace, with_clusters(small_gpu()), clusters=Clusters(size=2, common=("z",)))
-
-
-def test_the_curve_by_capacity_is_the_lockstep_replay_of_clusters():
-    machine = with_clusters(small_gpu(xcds=2, cus=5, l2=(8, 4)))
-    plan = prepare(gemm_trace(256, 256, 128, 64, 32, 64), machine, clusters=Clusters(size=2, common=("B",)))
-    curve = capacity_curve(plan, np.arange(32), workgroups_per_cu=1, sets=[8], depth=4)
-    got = replay_lockstep(plan, np.arange(32), workgroups_per_cu=1)
-    assert curve.l2_hit_rate[0, 3] == pytest.approx(got.l2_hit_rate, abs=1e-12)

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import naive
-from tests.machines import built_traces, cases, raw_traces, sides, small_gpu, tiled_traces
+from tests.machines import cases, raw_traces, sides, small_gpu, tiled_traces
 from xcd_model import Gpu, IssueModel, TraceBuilder, gpu, prepare, replay_lockstep, replay_timed
-from xcd_model.analysis.stack_distance import capacity_curve
 from xcd_model.errors import ReplayError, SpecError
 from xcd_model.replay.service_times import service_times_of
 from xcd_model.replay.traffic import READ_MISSES, WRITE_MISSES
@@ -76,22 +75,6 @@ def test_half_a_line_takes_half_the_time():
     assert service_times_of(whole).hbm == pytest.approx(2 * service_times_of(half).hbm, abs=1)
     assert service_times_of(whole).fabric == pytest.approx(2 * service_times_of(half).fabric, abs=1)
     assert service_times_of(whole).hbm_write == service_times_of(half).hbm_write
-
-
-@settings(max_examples=60, deadline=None)
-@given(case=cases(traces=built_traces), ways=st.integers(1, 5), sets=st.sampled_from([1, 2, 3, 4]))
-def test_the_capacity_curve_is_what_each_cache_gives(case, ways, sets):
-    """Whole lines and half lines, with an L1 and without: one pass knows what a replay of each size counts."""
-    trace, order, machine, occupancy = case
-    plain = {"index": "modulo", "index_channels": None, "index_interleave_bytes": None, "index_rows": None}
-    size = sets * ways * machine.l2.line_bytes
-    machine = dataclasses.replace(
-        machine, l2=dataclasses.replace(machine.l2, channels=1, size_bytes=size, ways=ways, **plain), l2_partitions=None
-    )
-    plan = prepare(trace, machine)
-    curve = capacity_curve(plan, order, workgroups_per_cu=occupancy, sets=[sets], depth=5)
-    got = replay_lockstep(plan, order, workgroups_per_cu=occupancy)
-    assert curve.l2_hit_rate[0, ways - 1] == pytest.approx(got.l2_hit_rate, abs=1e-12)
 
 
 @settings(max_examples=60, deadline=None)
@@ -245,5 +228,3 @@ def test_what_is_not_modelled_is_refused():
     with_mall = dataclasses.replace(small_gpu(xcds=1, cus=2), l2_partitions=ODD)
     with pytest.raises(ReplayError, match="l2_partitions is modelled for an L2 with no Infinity Cache"):
         prepare(turns((0, 0)), with_mall)
-    with pytest.raises(ReplayError, match="no curve by size of a partitioned L2"):
-        capacity_curve(prepare(turns((0, 0)), two_sided()), np.arange(2), workgroups_per_cu=1)

@@ -1,1 +1,1 @@
-"""What follows from counts and traces: time, energy, bounds, stack distances."""
+"""What follows from counts and traces: time, energy, bounds, sampled misses."""

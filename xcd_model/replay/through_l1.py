@@ -1,4 +1,4 @@
-"""An instruction through its L1: which of its lines go on to the L2. Both replays and the stack distances use it.
+"""An instruction through its L1: which of its lines go on to the L2. Both replays use it.
 
     no L1, or a store:   all lines go on
     by tile:             the lines in L1 sets that miss go on (`xcd_model.fast.symmetry`)

@@ -19,6 +19,7 @@ from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.sweep import MOST_POINTS, scorer_of
 from xcd_model.errors import LanguageError, NotBijective, SearchError, SizeError, SwizzleSimError, UnknownName
+from xcd_model.files import read_text
 
 LAUNCHED = "launch order"
 CALLS = "calls"  # column of a table of calls
@@ -66,28 +67,41 @@ def grid_of(known: Mapping[str, int], over: str, values: Sequence[Sequence[int]]
     return found
 
 
-def table_of_calls(path: Path, known: Mapping[str, int]) -> list[tuple[dict[str, int], float]]:
-    """Sizes and counts of a CSV file, whose columns are names of sizes, and ``calls``; equal sizes are added up."""
+def csv_rows(path: Path) -> list[tuple[int, dict[str, str]]]:
+    """Rows of a CSV file by its columns, each with its line."""
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.DictReader(file))
+        reader = csv.DictReader(read_text(path, encoding="utf-8-sig").splitlines(), strict=True)
+        rows = [(reader.line_num, row) for row in reader]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise SearchError(f"{path}: cannot be read as CSV ({error})", code="calls") from None
     if not rows:
         raise SearchError(f"{path}: no rows; a table of calls has a line of names, then sizes", code="calls")
-    for name in rows[0]:
+    return rows
+
+
+def called(where: str, row: Mapping[str, str]) -> tuple[dict[str, int], float]:
+    """Sizes of a row, and how often they are called."""
+    try:
+        sizes = {name: int(value) for name, value in row.items() if name != CALLS}
+        calls = float(row.get(CALLS) or 1)
+    except (TypeError, ValueError):
+        raise SearchError(f"{where}: a size is an integer, and calls a number", code="calls") from None
+    if not 0 < calls < float("inf"):
+        raise SizeError(f"{where}: calls = {row[CALLS]}: a positive number")
+    return sizes, calls
+
+
+def table_of_calls(path: Path, known: Mapping[str, int]) -> list[tuple[dict[str, int], float]]:
+    """Sizes and counts of a CSV file, whose columns are names of sizes, and ``calls``; equal sizes are added up."""
+    rows = csv_rows(path)
+    for name in rows[0][1]:
         if name != CALLS and name not in known:
             raise UnknownName(f"column of {path.name}", str(name), [*known, CALLS])
     found: dict[tuple[tuple[str, int], ...], float] = {}
-    for line, row in enumerate(rows, 2):
-        try:
-            sizes = tuple((name, int(value)) for name, value in row.items() if name != CALLS)
-            calls = float(row.get(CALLS) or 1)
-        except (TypeError, ValueError):
-            raise SearchError(f"{path}:{line}: a size is an integer, and calls a number", code="calls") from None
-        if not 0 < calls < float("inf"):
-            raise SizeError(f"{path}:{line}: calls = {row[CALLS]}: a positive number")
-        found[sizes] = found.get(sizes, 0) + calls
+    for line, row in rows:
+        sizes, calls = called(f"{path}:{line}", row)
+        key = tuple(sizes.items())
+        found[key] = found.get(key, 0) + calls
     return [(dict(sizes), calls) for sizes, calls in found.items()]
 
 
