@@ -55,7 +55,7 @@ class Point:
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""
-        told: dict[str, Any] = {"values": {k: v for k, v in self.values.items() if k not in ("streamed", "period")}}
+        told: dict[str, Any] = {"values": dict(self.values)}
         told |= {"swizzle": self.order, "resources": dict(self.resources), "workgroups": self.workgroups}
         return {**told, "score": self.score.as_dict()}
 

@@ -4,8 +4,6 @@
 | --- | --- |
 | order | none: the families' shortlist, in its order |
 | configuration | constants and compile options, see `swizzle_sim.tuning.template` |
-| loop | direction of the main loop, see `swizzle_sim.tuning.loops` |
-| hints | a tensor whose loads are streamed |
 """
 
 from __future__ import annotations
@@ -14,19 +12,16 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from swizzle_sim.pricing.knobs import Knobs
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.candidates import LAUNCH_ORDER, Candidate, distinct_shortlist
 from swizzle_sim.search.judge import Judge
 from swizzle_sim.search.ranking import Objective
 from swizzle_sim.search.templates.space import Space, Values
 from swizzle_sim.search.templates.template import ParameterRange
-from swizzle_sim.tuning.loops import loops_of
-from swizzle_sim.tuning.template import KEPT, UNCHANGED, Template
+from swizzle_sim.tuning.template import KEPT, Template
 from swizzle_sim.workload.kernels import Kernel
 
-LEVERS = ("order", "configuration", "loop", "hints")
-DEFAULT = ("order", "configuration")
+LEVERS = ("order", "configuration")
 OPTIONS = "options"  # varies options of the compiler that the launch does not have, as part of the configuration
 KNOWN = (*LEVERS, OPTIONS)
 
@@ -52,17 +47,10 @@ class Levers:
             self.refused["configuration"] = self.template.problem
         if self.template.no_numbers:
             self.refused["configuration of blocks"] = self.template.no_numbers
-        self.periods, self.streams, why = loops_of(base, gpu, self.base.occupancy)
-        self.refused |= why
 
     def ranges(self, lever: str) -> dict[str, tuple[int, ...]]:
         """Parameters of a lever; none of an order, and where the kernel does not have it."""
-        found: dict[str, tuple[int, ...]] = {
-            "order": {},
-            "configuration": self.template.ranges,
-            "loop": {"period": self.periods},
-            "hints": {"streamed": tuple(range(len(self.streams)))},
-        }[lever]
+        found = self.template.ranges if lever == "configuration" else {}
         return found if any(len(values) > 1 for values in found.values()) else {}
 
     def has(self, lever: str) -> bool:
@@ -72,7 +60,7 @@ class Levers:
     @property
     def start(self) -> Values:
         """The kernel as it is."""
-        return {"period": 0, "streamed": 0, **self.template.start}
+        return self.template.start
 
     def space(self, levers: Sequence[str]) -> JointSpace:
         """The parameters of some levers as one space."""
@@ -80,29 +68,22 @@ class Levers:
 
     def judge(self, values: Mapping[str, int]) -> Judge | None:
         """Judge of the orders of an instance; None where it is pruned."""
-        key = (*self.template.key(values), values["period"], values["streamed"])
+        key = self.template.key(values)
         if key in self._judges:
             self._judges.move_to_end(key)
             return self._judges[key]
         made = self.template.kernel(values)
         if made is None:
             return None
-        self._judges[key] = Judge(self._scorer(made, values), (self.objective,), alone=True)
+        self._judges[key] = Judge(self._scorer(made), (self.objective,), alone=True)
         if len(self._judges) > KEPT:
             self._judges.popitem(last=False)
         return self._judges[key]
 
-    def _scorer(self, made: Kernel, values: Mapping[str, int]) -> Scorer:
-        found = self.base
-        if made is not self.template.base:
-            found = Scorer(made, self.template.gpu, replay=self.replay, seed=self.seed, jitter_ns=self.jitter_ns)
-        knobs = self.knobs(values)
-        return found if knobs == Knobs() else found.with_knobs(knobs)
-
-    def knobs(self, values: Mapping[str, int]) -> Knobs:
-        """Direction of the loop and streamed loads."""
-        name = self.streams[values["streamed"]]
-        return Knobs(values["period"], (name,) if name else ())
+    def _scorer(self, made: Kernel) -> Scorer:
+        if made is self.template.base:
+            return self.base
+        return Scorer(made, self.template.gpu, replay=self.replay, seed=self.seed, jitter_ns=self.jitter_ns)
 
     def candidate(self, values: Mapping[str, int], order: Candidate = LAUNCH_ORDER) -> Candidate:
         """Order of an instance."""
@@ -116,12 +97,6 @@ class Levers:
         rounds = workgroups / cus if scorer.work.uneven or made.programs else -(-workgroups // cus)
         filled = workgroups / (max(1.0, rounds) * cus)
         return made.issued_flops / (1e6 * scorer.gpu.peak_tflops[made.dtype] * filled)
-
-    def text(self, values: Mapping[str, int]) -> str:
-        """What a point changes beside the order."""
-        parts = [self.template.text(values)] if self.template.key(values) != self.template.key(self.start) else []
-        parts += [str(knobs)] if (knobs := self.knobs(values)) != Knobs() else []
-        return ", ".join(parts) or UNCHANGED
 
     def changes(self, values: Mapping[str, int]) -> int:
         """Parameters that differ from the kernel as it is."""
