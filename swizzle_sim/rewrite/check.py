@@ -109,14 +109,7 @@ def _launches(rewritten: Rewritten, work: Workload) -> list[Sampled]:
 
 
 def run_side_by_side(rewritten: Rewritten, launches: Iterable[Sampled], seed: int = 0) -> tuple[Case, ...]:
-    """Interpret original and rewritten kernel and compare them.
-
-    Parameters
-    ----------
-    launches : iterable of (Workload, list of int or None, str)
-        Sizes to run at, each with the programs to sample, or None for all, and its kind: of each kind the first runs
-        at which the original stays inside its tensors.
-    """
+    """Interpret original and rewritten kernel and compare them: of each kind the first that the original runs at."""
     works = list(launches)
     source = read_kernel(rewritten.path, rewritten.original, rewritten.function)
     waiting = source.waiting_loop(source.functions[source.inner(rewritten.function)])

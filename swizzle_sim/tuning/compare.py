@@ -50,13 +50,7 @@ class Compared:
 
 
 def compare(original: Workload, instance: Workload, text: bytes, seed: int = 0) -> Compared:
-    """Run the original, and an instance whose file has another text, at the original's small sizes.
-
-    Raises
-    ------
-    RewriteError
-        If outputs differ by more than sums in another order explain, or nothing could be compared.
-    """
+    """Run the original and an instance with the text of its file at small sizes; refuse an instance that differs."""
     with shared_worker(), tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder:
         new = Path(folder, original.launch.path.name)
         new.write_bytes(text)

@@ -54,7 +54,7 @@ def drawn(levers: Levers, draw: random.Random, folder: Path, refused: Counter[st
     original = workload(base.file or base.name, base.problem)
     number = 0
     while True:
-        values = dict(levers.start)
+        values = dict(template.start)
         for name in template.constants:
             values[name] = draw.choice([one for one in template.ranges[name] if one <= MOST_ITEMS])
         order = draw.choice(ORDERS)
