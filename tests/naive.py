@@ -36,8 +36,8 @@ class LruCache:
         self.cache = cache
         self.sets = defaultdict(OrderedDict)
 
-    def touch(self, line, dirty=(), wanted=(0,), *, streamed=False):
-        """Make ``line`` the most recent or, of a ``streamed`` load, the next to be evicted.
+    def touch(self, line, dirty=(), wanted=(0,)):
+        """Make ``line`` the most recent.
 
         Returns how many of the wanted pieces were not there, and (line, dirty pieces) of what it drove out.
         """
@@ -50,7 +50,7 @@ class LruCache:
         lacking = len(set(wanted) - held[line].there)
         held[line].there |= set(wanted)
         held[line] |= set(dirty)
-        held.move_to_end(line, last=not streamed)
+        held.move_to_end(line)
         return lacking, driven_out
 
 
@@ -201,7 +201,7 @@ class L2:
         )
         return sum(address >> bit & named >> bit & 1 for bit in range(64)) % 2
 
-    def touch(self, line, cu, dirty=(), wanted=(0,), *, writes=False, streamed=False):
+    def touch(self, line, cu, dirty=(), wanted=(0,), *, writes=False):
         """Look a line up on the side of a CU and, unless that has all that a read wants, at home.
 
         Returns the pieces that nobody held, what was driven out, in order, who had all of it (a side, or None), and the
@@ -210,12 +210,12 @@ class L2:
         near, home = self.partition_of(cu), self.home_of(line)
         driven_out, brought = [], []
         if near != home:
-            lacked, gone = self.parts[near].touch(line, (), wanted, streamed=streamed)
+            lacked, gone = self.parts[near].touch(line, (), wanted)
             driven_out.append(gone)
             brought += [near] if lacked else []
             if not lacked and not writes:
                 return 0, driven_out, near, brought
-        lacking, gone = self.parts[home].touch(line, dirty, wanted, streamed=streamed)
+        lacking, gone = self.parts[home].touch(line, dirty, wanted)
         driven_out.append(gone)
         brought += [home] if lacking else []
         return lacking, driven_out, None if lacking else home, brought
@@ -228,7 +228,6 @@ class Caches:
         self.gpu = gpu
         self.l2 = [L2(gpu) for _ in range(gpu.xcds)]
         self.mall = LruCache(gpu.mall) if gpu.mall else None
-        self.streamed = ()  # indices of tensors whose loads stream through the L2
         self.begin()
 
     def begin(self):
@@ -306,10 +305,7 @@ def _issue(trace, instruction, caches, xcd, cu, counts, turn):
                 if held:
                     continue
             add("read_requests", len(pieces(sectors, gpu.l2.read_request_bytes)))
-        streamed = tensor in caches.streamed and not is_write
-        lacking, driven_out, _, lacked_at = caches.l2[xcd].touch(
-            line, cu, dirty, wanted, writes=is_write, streamed=streamed
-        )
+        lacking, driven_out, _, lacked_at = caches.l2[xcd].touch(line, cu, dirty, wanted, writes=is_write)
         if not is_write and not lacking and lacked_at:
             caches.remote_hits += len(pieces(sectors, gpu.l2.read_request_bytes))
         for gone, its_dirty in filter(None, driven_out):
@@ -318,18 +314,6 @@ def _issue(trace, instruction, caches, xcd, cu, counts, turn):
         if lacking and not is_write and caches.mall:
             add("mall_requests")
             add("mall_hits", int(not caches.mall.touch(line)[0]))
-
-
-def walked(trace, workgroup, backwards):
-    """Instructions of a workgroup in the order of issue: trip after trip of its loop, or from the last trip."""
-    before, trips, after = [], {}, []
-    for instruction in range(int(trace.start[workgroup]), int(trace.start[workgroup + 1])):
-        if trace.trip[instruction] >= 0:
-            trips.setdefault(int(trace.trip[instruction]), []).append(instruction)
-        else:
-            (after if trips else before).append(instruction)
-    order = sorted(trips, reverse=backwards)
-    return [*before, *(instruction for trip in order for instruction in trips[trip]), *after]
 
 
 def as_table(timeline):

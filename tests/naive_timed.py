@@ -71,7 +71,6 @@ class Memory:
         self.mixed = Turnaround(gpu)
         self.tensor_of = naive.Counts(trace, gpu).tensor_of
         self.written = []  # (time, XCD, tensor, counts)
-        self.streams = False  # whether the load that is read now does
 
     def read(self, now, xcd, cu, lines, waves, passes):
         """Return when the data is there, and what to count."""
@@ -110,7 +109,7 @@ class Memory:
         l2, brought, at_the_other = self.caches.l2[xcd], [], []
         for line, sectors in lines:
             wanted = naive.pieces(sectors, self.gpu.l2.fetch_bytes)
-            lacking, driven_out, held_at, lacked_at = l2.touch(line, cu, wanted=wanted, streamed=self.streams)
+            lacking, driven_out, held_at, lacked_at = l2.touch(line, cu, wanted=wanted)
             writebacks += sum(self._drive_out(issued, xcd, gone) for gone in driven_out)
             brought += [(side, line) for side in lacked_at]
             if not lacking:
@@ -362,9 +361,6 @@ class Replay:
         if is_write:
             arrive, counts = self.memory.write(now, *cu, lines)
         else:
-            self.memory.streams = (
-                int(self.trace.tensor[self.trace.template[instruction]]) in self.memory.caches.streamed
-            )
             arrive, counts = self.read(now, cu, lines, instruction)
             arrive += jitter(self.pace["seed"], mine.workgroup, len(mine.arrived), self.pace["jitter_fs"])
         tensor = int(self.trace.tensor[self.trace.template[instruction]])

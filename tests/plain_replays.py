@@ -12,7 +12,6 @@ import numpy as np
 
 from tests.machines import gemm_trace, small_gpu
 from xcd_model import IssueModel, TraceBuilder, prepare, replay_lockstep, replay_timed
-from xcd_model.replay.knobs import with_knobs
 from xcd_model.spec.nvidia import HbmBanks, L2Partitions
 
 
@@ -61,11 +60,11 @@ def counts_of(traffic):
     return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in found.items()}
 
 
-def replays(gpu_name, trace_name, programs=None, streamed=()):
+def replays(gpu_name, trace_name, programs=None):
     """Counts of both replays of one trace on one GPU, in an order that is no launch order."""
     device, trace = GPUS[gpu_name](), TRACES[trace_name]()
     plan, order = prepare(trace, device, programs=programs), np.random.default_rng(1).permutation(trace.n_workgroups)
-    plan, issue = with_knobs(plan, streamed=streamed), IssueModel(**ISSUE)
+    issue = IssueModel(**ISSUE)
     found = {
         "lockstep": counts_of(replay_lockstep(plan, order, workgroups_per_cu=2)),
         "timed": counts_of(replay_timed(plan, order, workgroups_per_cu=2, issue=issue)),

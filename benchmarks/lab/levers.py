@@ -24,7 +24,7 @@ from swizzle_sim.search.jobs import PointStore
 from swizzle_sim.search.ranking import OBJECTIVES
 from swizzle_sim.tuning.answer import Answer
 from swizzle_sim.tuning.joint import COMPILES, EVALUATIONS, Point, tune
-from swizzle_sim.tuning.levers import DEFAULT, Levers
+from swizzle_sim.tuning.levers import LEVERS, Levers
 from swizzle_sim.tuning.template import Template
 from swizzle_sim.tuning.written import instance_text
 from swizzle_sim.workload.kernels import is_user_kernel, kernel
@@ -70,7 +70,7 @@ def _predicted(name: str, device: str, evaluations: int, folder: Path) -> dict[s
     base = load(word, problem, target.arch) if is_user_kernel(word) else kernel(word, **problem)
     template = Template(compiled_for(base, target), target, most_compiles=COMPILES * evaluations)
     found = Levers(template, OBJECTIVES["time"], "timed")
-    answer = Answer(tune(found, DEFAULT, PointStore(None), evaluations=evaluations))
+    answer = Answer(tune(found, LEVERS, PointStore(None), evaluations=evaluations))
     folder.mkdir(exist_ok=True)
     arms = {"as it is": answer.tuned.base, **answer.best}
     instances = {arm: _instance(found, point, folder / f"{arm.replace(' ', '_')}.py") for arm, point in arms.items()}

@@ -13,7 +13,7 @@ from swizzle_sim.workload.kernels import GROUP, registered
 
 FOLLOWED = ("xcd_model", __name__.partition(".")[0])
 TABLES = {f"{__package__}.workloads.h200": "../data/machine/h200_stencil_code.csv"}  # from the module's folder
-IDLE = (*("xcd_model.analysis.bounds", "xcd_model.errors", "xcd_model.replay.knobs", "xcd_model.spec.modes"),)
+IDLE = (*("xcd_model.analysis.bounds", "xcd_model.errors", "xcd_model.spec.modes"),)
 
 
 @lru_cache

@@ -81,9 +81,9 @@ Tune = Annotated[
     _search(
         "--tune",
         metavar="[LEVER,..]",
-        help="Search order, configuration, loop, hints, options: each alone and together; by default the first "
-        "two. Says which lever brings what.",
-        offers=("order", "configuration", "loop", "hints", "options"),
+        help="Search order, configuration, options: each alone and together; by default the first two. Says which "
+        "lever brings what.",
+        offers=("order", "configuration", "options"),
     ),
 ]
 

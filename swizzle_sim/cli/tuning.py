@@ -164,19 +164,20 @@ def _about(answer: Answer) -> dict[str, Any]:
 
 
 def _print(launch: Launch, answer: Answer, written: Written | None) -> None:
-    levers = answer.tuned.levers
-    gpu, best = levers.template.gpu, answer.best
+    levers, template, best = answer.tuned.levers, answer.tuned.levers.template, answer.best
     line(answer.what)
     for one in answer.tuned.findings:
         line(f"why: {one.words}")
     arms = [(arm.name if len(arm.levers) > 1 else f"{arm.name} alone", best[arm.name]) for arm in answer.tuned.arms]
     rows = [("as it is", answer.tuned.base), *arms]
-    shown = [(lever, _order(point), levers.text(point.values), *_figures(point), point.score) for lever, point in rows]
+    shown = [
+        (lever, _order(point), template.text(point.values), *_figures(point), point.score) for lever, point in rows
+    ]
     heads = ("lever", "swizzle", "change", *FIGURES)
-    title = f"{title_of(levers.template.base, gpu)}, by lever"
-    score_table(title, heads, shown, simulated(gpu.name, levers.replay), left=3, columns=IN_BRIEF)
+    title = f"{title_of(template.base, template.gpu)}, by lever"
+    score_table(title, heads, shown, simulated(template.gpu.name, levers.replay), left=3, columns=IN_BRIEF)
     if len(answer.front) > 1:
-        cells = [[levers.text(one.values), *_figures(one), f"{one.score.time_us:.1f}"] for one in answer.front]
+        cells = [[template.text(one.values), *_figures(one), f"{one.score.time_us:.1f}"] for one in answer.front]
         table("None has less LDS and is faster", ("change", *FIGURES, "time [µs]"), cells)
     for said in (*_remarks(answer), *(written.lines if written else _next(launch, answer))):
         line(said)

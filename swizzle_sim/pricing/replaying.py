@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -41,9 +41,6 @@ from xcd_model.replay.plan import MAX_LAUNCHES, Caches, replay_launches
 from xcd_model.replay.timed import SPAN_COLUMNS
 from xcd_model.replay.traffic import INSTRUCTIONS, add_fetches, instruction_fetches
 from xcd_model.trace.trace import SECTOR_BYTES
-
-if TYPE_CHECKING:
-    from swizzle_sim.pricing.knobs import Knobs
 
 REPLAYS = ("timed", "lockstep")  # the first is the default
 EVEN = 0.05  # standard deviation over mean, up to which workgroups count as equally heavy: ragged edges stay below it
@@ -161,7 +158,6 @@ class Replayer(Generic[W]):
             raise ReplayError("the lockstep replay has no time, so no jitter: use the timed replay")
         self.kernel, self.gpu, self.replay, self.seed, self.jitter_ns = kernel, gpu, replay, seed, jitter_ns
         self.occupancy = workgroups_per_cu(kernel.resources, gpu)
-        self.knobs: Knobs | None = None  # beside the order, see `Scorer.with_knobs`
 
     @cached_property
     def issue_model(self) -> IssueModel:
@@ -232,8 +228,7 @@ class Replayer(Generic[W]):
             how: dict[str, Any] = {"issue": issue, "caches": caches, "bin_fs": self.bin_fs, "spans": spans}
             return replay_timed(plan, order, workgroups_per_cu=self.occupancy, **how)
 
-        plan = self.knobs.on(self.plan, order) if self.knobs else self.plan
-        replayed = replay_launches([plan], once, min(self.kernel.launches, MAX_LAUNCHES))[0]
+        replayed = replay_launches([self.plan], once, min(self.kernel.launches, MAX_LAUNCHES))[0]
         return add_fetches(replayed, self.fetches)
 
     def time(self, traffic: Traffic) -> Time:

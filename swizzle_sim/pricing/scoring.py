@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import os
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +20,6 @@ from xcd_model import gpu as load_gpu
 from xcd_model.analysis.bounds import bound_with_fetches
 from xcd_model.replay.traffic import READ_MISSES
 from xcd_model.trace.waits import check_waits
-
-if TYPE_CHECKING:
-    from swizzle_sim.pricing.knobs import Knobs
 
 INSTRUCTION = (
     40  # lookups that take as long as what else an instruction costs: 0.4 us and 11 ns (speed.md of the evidence)
@@ -115,14 +111,6 @@ class Scorer(Replayer[Kernel]):
         other = Scorer(kernel, self.gpu, replay=self.replay, seed=self.seed, jitter_ns=self.jitter_ns)
         same_l1 = (other.occupancy, resources.lds_bytes) == (self.occupancy, self.kernel.resources.lds_bytes)
         vars(other).update({k: held for k, held in vars(self).items() if k == "trace" or (same_l1 and k == "plan")})
-        return other
-
-    def with_knobs(self, knobs: Knobs) -> Scorer:
-        """Scorer of the same kernel with knobs set, trace and plan shared; its launch order has them too."""
-        other = copy.copy(self)
-        other.knobs = knobs
-        for held in ("baseline", "_latest", "_in_step"):
-            vars(other).pop(held, None)
         return other
 
     def verify(self, swizzle: Swizzle, *, lattice: bool = True) -> Verdict:

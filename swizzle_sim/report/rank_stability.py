@@ -53,8 +53,6 @@ def compare_finalists(
 ) -> dict[str, Any]:
     """Compare the best candidate with each of the others under other constants: JSON-ready.
 
-    Notes
-    -----
     It costs ``draws`` replays a finalist. Where symmetry lets the replay skip most of the L2, an index that breaks the
     symmetry would cost twenty times as much: such choices are left to `uncertainty`.
     """

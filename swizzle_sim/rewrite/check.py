@@ -31,7 +31,7 @@ RACES = (
     "its programs beyond rounding (a race), so on a GPU they need not be equal"
 )
 Sampled = tuple[Workload, list[int] | None, str]  # sizes, programs or all, kind: of each the first that runs counts
-_WORKER = "swizzle_sim.rewrite.check_worker"
+WORKER = "swizzle_sim.rewrite.check_worker"
 # imports that are no neighbours of a file
 _IMPORTS = re.compile(
     rb"^(?:from __future__ import|import (?:triton|torch)\b|from (?:triton|torch|swizzle_sim)\b).*$", re.M
@@ -109,14 +109,7 @@ def _launches(rewritten: Rewritten, work: Workload) -> list[Sampled]:
 
 
 def run_side_by_side(rewritten: Rewritten, launches: Iterable[Sampled], seed: int = 0) -> tuple[Case, ...]:
-    """Interpret original and rewritten kernel and compare them.
-
-    Parameters
-    ----------
-    launches : iterable of (Workload, list of int or None, str)
-        Sizes to run at, each with the programs to sample, or None for all, and its kind: of each kind the first runs
-        at which the original stays inside its tensors.
-    """
+    """Interpret original and rewritten kernel and compare them: of each kind the first that the original runs at."""
     works = list(launches)
     source = read_kernel(rewritten.path, rewritten.original, rewritten.function)
     waiting = source.waiting_loop(source.functions[source.inner(rewritten.function)])
@@ -178,7 +171,7 @@ def _interpreted(rewritten: Rewritten, cases: list[dict[str, Any]]) -> dict[str,
     alone = "sliced_for" not in cases[0]["launches"][0] and b"import " not in _IMPORTS.sub(b"", rewritten.original)
     if alone and isinstance(known := cache.get(key), dict):
         return known
-    reply = run_worker(_WORKER, {"cases": cases}, interpret=True, timeout_s=CHECK_TIMEOUT_S)
+    reply = run_worker(WORKER, {"cases": cases}, interpret=True, timeout_s=CHECK_TIMEOUT_S)
     if alone and "cases" in reply:
         cache.put(key, reply)
     return reply
@@ -190,6 +183,15 @@ def relaunched(rewritten: Rewritten, launch: Launch, path: Path) -> Launch:
     return replace(launch, text_from=path, constexprs={**launch.constexprs, **extra})
 
 
+def stored_inputs(launch: Launch, folder: Path, seed: int, *, everything: bool = True) -> str:
+    """Path of a new file with the items of every tensor of a launch, or of those alone that it reads."""
+    made = {name: np.asarray(value) for name, value in launch.make_inputs(seed).items()}
+    items = real_items(AddressSpace.place(launch.storage), made, everything=everything, seed=seed)
+    inputs = folder / f"inputs-{len(list(folder.iterdir()))}.npz"
+    np.savez(inputs, **{str(tensor): values for tensor, values in items.items()})  # type: ignore[arg-type]
+    return str(inputs)
+
+
 def _case(
     rewritten: Rewritten, work: Workload, sample: list[int] | None, kind: str, new: Path, seed: int
 ) -> dict[str, Any]:
@@ -198,19 +200,16 @@ def _case(
     grid = rewritten.grid_at(launch, work.grid)
     at = ", ".join(f"{name}={value}" for name, value in sizes.items())
     try:
-        made = {name: np.asarray(value) for name, value in launch.make_inputs(seed).items()}
-        items = real_items(AddressSpace.place(launch.storage), made, everything=sample is None, seed=seed)
+        inputs = stored_inputs(launch, new.parent, seed, everything=sample is None)
     except CaptureError as error:
         raise CaptureError(f"{error}; the check runs at {at}: make_inputs has to hold there", code=error.code) from None
-    inputs = new.with_name(f"inputs-{len(list(new.parent.iterdir()))}.npz")
-    np.savez(inputs, **{str(tensor): values for tensor, values in items.items()})  # type: ignore[arg-type]
     return {
         "what": f"grid {grid}, {at}",
         "kind": kind,
         "text": str(grid),
         "grid": list(launch.grid),
         "launches": [one.as_dict() for one in (launch, relaunched(rewritten, launch, new))],
-        "inputs": str(inputs),
+        "inputs": inputs,
         "order": rewritten.guarded.swizzle.permutation(grid, rewritten.num_xcds, sizes).tolist(),
         "sample": sample,
         "by_program": rewritten.at == "program",

@@ -1,7 +1,8 @@
 """Runs a kernel and its rewritten form in Triton's interpreter and compares them; a process of its own.
 
 Both run on the same memory, so that not only outputs but the addresses each program touches can be compared: program
-``p`` of the rewritten kernel must do exactly what program ``order[p]`` of the original does.
+``p`` of the rewritten kernel must do exactly what program ``order[p]`` of the original does. A case without an
+``order`` is an instance with other constants: of it outputs alone are compared, within rounding.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ from xcd_model.errors import CaptureError
 
 # share of a tensor's largest item within which sums in another order stay, by type; a race goes beyond it
 ROUNDING = {"bf16": 1.6e-2, "fp16": 2e-3, "fp32": 2e-5, "fp64": 1e-12}
+# the same where tiles of another size add up: eight steps of the type at its largest value, and 64 of fp32
+ADDED_ANEW = {
+    name: 8 * 2.0**-bits + 64 * 2.0**-23 for name, bits in (("bf16", 7), ("fp16", 10), ("fp32", 23), ("fp64", 52))
+}
 POISONS = (0xFF, 0xA5)  # the first is a NaN in every floating-point type
 Memory = dict[int, np.ndarray]  # items by tensor
 Done = dict[int, list[str]]  # digests of what each program did, in program order
@@ -43,13 +48,16 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     done: set[str] = set()
     try:
         for case in request["cases"]:
+            compare = _compare if "order" in case else _compare_instance
             try:
-                found.append({"not_run": "not needed"} if case["kind"] in done else _compare(language, case))
+                found.append({"not_run": "not needed"} if case["kind"] in done else compare(language, case))
                 done.add(case["kind"])
             except NotRun as error:
                 found.append({"not_run": str(error)})
-    except Different as error:
-        return {"different": str(error)}
+            except Different as error:
+                if "order" in case:
+                    return {"different": str(error)}
+                found.append({"different": str(error)})
     except Exception as error:  # a kernel's file raises what it likes: the caller gets its name and words
         return {"error": str(error) if isinstance(error, CaptureError) else f"{type(error).__name__}: {error}"}
     return {"cases": found}
@@ -92,9 +100,7 @@ def _run_original(kernel: LoadedKernel, memory: Memory, programs: Sequence[int],
 
 
 def _compare(language: Language, case: dict[str, Any]) -> dict[str, Any]:
-    original, new = (loaded(language, Launch.from_dict(described)) for described in case["launches"])
-    with np.load(case["inputs"]) as stored:
-        given = {int(name): items for name, items in stored.items()}
+    original, new, given = _both(language, case)
     order, sample = case["order"], case["sample"]
     if sample is not None:  # too large to run whole: what each program touches is compared, and what it stores
         before = _run_original(original, given, [order[p] for p in sample], case)
@@ -107,16 +113,42 @@ def _compare(language: Language, case: dict[str, Any]) -> dict[str, Any]:
         memory, wanted, again = (_filled(arrays, given, byte) for _ in range(3))
         before = _run_original(original, wanted, programs, case)
         after = _run(new, memory, ranked)
-        _same_memory(case, original.space, memory, wanted)
+        for i, items in memory.items():
+            if items.tobytes() != wanted[i].tobytes():
+                raise _difference(case, original.space.names[i], items, wanted[i])
         _same_programs(case, before, after)
         written.append({i: _changed(arrays[i], items, byte) for i, items in memory.items() if arrays[i].role == "out"})
         if case["by_program"] and not races:
             _run(original, again, programs[::-1])
-            races = any(_is_apart(arrays[i], again[i], items) for i, items in wanted.items())
+            apart = {i: _far(arrays[i], again[i], items) for i, items in wanted.items()}
+            races = any(far > ROUNDING.get(arrays[i].dtype, 0.0) for i, far in apart.items())
     names = original.space.names
     unwritten = {names[i]: int((~(written[0][i] | written[1][i])).sum()) for i in written[0]}
     unwritten = {name: count for name, count in unwritten.items() if count}
     return {"programs": len(programs), "unwritten": unwritten, "races": races}
+
+
+def _compare_instance(language: Language, case: dict[str, Any]) -> dict[str, Any]:
+    """Largest difference of what an instance leaves in memory, over the largest item of its tensor."""
+    original, instance, given = _both(language, case)
+    space, largest = original.space, 0.0
+    for byte in POISONS:
+        wanted, memory = (_filled(space.arrays, given, byte) for _ in range(2))
+        _run_original(original, wanted, range(int(np.prod(original.launch.grid))), case)
+        _run(instance, memory, range(int(np.prod(instance.launch.grid))))
+        for i, items in memory.items():
+            far = _far(space.arrays[i], items, wanted[i])
+            if far > ADDED_ANEW.get(space.arrays[i].dtype, 0.0):
+                raise _difference(case, space.names[i], items, wanted[i])
+            largest = max(largest, far)
+    return {"largest": largest}
+
+
+def _both(language: Language, case: dict[str, Any]) -> tuple[LoadedKernel, LoadedKernel, Memory]:
+    """The original and the other kernel of a case, and the items of its tensors."""
+    original, other = (loaded(language, Launch.from_dict(described)) for described in case["launches"])
+    with np.load(case["inputs"]) as stored:
+        return original, other, {int(name): items for name, items in stored.items()}
 
 
 def loaded(language: Language, launch: Launch) -> LoadedKernel:
@@ -140,26 +172,28 @@ def _changed(array: Array, items: np.ndarray, byte: int) -> np.ndarray:
     return (bits != byte).any(axis=-1)
 
 
-def _is_apart(array: Array, items: np.ndarray, wanted: np.ndarray) -> bool:
-    """Whether items differ by more than rounding."""
-    if items.tobytes() == wanted.tobytes() or array.dtype not in ROUNDING:
-        return items.tobytes() != wanted.tobytes()
+def _far(array: Array, items: np.ndarray, wanted: np.ndarray) -> float:
+    """Largest difference over the largest item; infinite where rounding explains none, as of an item not written."""
+    if items.tobytes() == wanted.tobytes():
+        return 0.0
+    if array.dtype not in ROUNDING:
+        return np.inf
     bits = (one.astype(np.uint32) << 16 if array.dtype == "bf16" else one for one in (items, wanted))
-    own, other = (one.view(np.float32) if array.dtype == "bf16" else one for one in bits)
-    gap, scale = np.abs(own.astype(np.float64) - other), np.abs(other.astype(np.float64))
-    return bool(np.nanmax(gap, initial=0.0) > ROUNDING[array.dtype] * np.nanmax(scale, initial=0.0))
+    own, other = ((one.view(np.float32) if array.dtype == "bf16" else one).astype(np.float64) for one in bits)
+    alike = items.view(np.uint8).reshape(items.size, -1) == wanted.view(np.uint8).reshape(items.size, -1)
+    gap = np.abs(np.where(alike.all(axis=1), 0.0, own - other))  # unwritten in both: equal NaNs
+    largest, scale = float(gap.max()), float(np.abs(other[np.isfinite(other)]).max(initial=0.0))
+    return np.inf if np.isnan(largest) or (largest and not scale) else largest / (scale or 1.0)
 
 
-def _same_memory(case: Mapping[str, Any], space: AddressSpace, memory: Memory, wanted: Memory) -> None:
-    for i, items in memory.items():
-        own, other = (one.view(np.uint8).reshape(one.size, -1) for one in (items, wanted[i]))
-        differs = (own != other).any(axis=1)
-        if differs.any():
-            item = int(np.argmax(differs))
-            raise Different(
-                f"{case['what']}: {space.names[i]} differs in {int(differs.sum())} of {items.size} items, the first at "
-                f"item {item}: {wanted[i][item]} before, {items[item]} after"
-            )
+def _difference(case: Mapping[str, Any], name: str, items: np.ndarray, wanted: np.ndarray) -> Different:
+    own, other = (one.view(np.uint8).reshape(one.size, -1) for one in (items, wanted))
+    differs = (own != other).any(axis=1)
+    item = int(np.argmax(differs))
+    return Different(
+        f"{case['what']}: {name} differs in {int(differs.sum())} of {items.size} items, the first at item {item}: "
+        f"{wanted[item]} before, {items[item]} after"
+    )
 
 
 def _same_programs(case: Mapping[str, Any], before: Done, after: Done) -> None:

@@ -95,13 +95,7 @@ def guarded(
     lattice: Iterable[tuple[Grid, Mapping[str, int] | None]] | None = None,
     emission: Emission = GENERAL,
 ) -> Guarded:
-    """Put a swizzle into normal form behind the weakest guard that passes every grid tested.
-
-    Parameters
-    ----------
-    lattice : iterable of (Grid, sizes), optional
-        Other launches of the same kernel.
-    """
+    """Put a swizzle into normal form behind the weakest guard that passes every grid tested, ``lattice`` among them."""
     others = None if lattice is None else list(lattice)
     verdict = verify(swizzle, grid, num_xcds, sizes, others)
     if not verdict.bijective:

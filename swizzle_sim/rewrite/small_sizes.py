@@ -35,15 +35,10 @@ def with_cheap_programs(work: Workload, blocks: bool = True) -> Workload:
 
 
 def small_workloads(work: Workload, num_xcds: int) -> list[tuple[str, Workload]]:
-    """Return the kernel at small sizes of three kinds: off a multiple of the XCDs, on one, fewer programs than XCDs.
+    """Kinds and the kernel at small sizes of them: off a multiple of the XCDs, on one, fewer programs than XCDs.
 
     Of each kind up to two: the first may be ragged; the second keeps the sizes' divisibility by the kernel's
     constants, for a kernel that reads without masks: where none is known, with the lengths that leave the grid alone.
-
-    Returns
-    -------
-    workloads : list of (str, Workload)
-        Kind and kernel; empty where it cannot be made small.
     """
     cheap = with_cheap_programs(work)
     known = [(grid, sizes) for grid, sizes in (*cheap.others, (cheap.grid, cheap.problem)) if sizes]

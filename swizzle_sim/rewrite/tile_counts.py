@@ -32,13 +32,8 @@ def tile_counts(
 
     An expression is taken if the kernel gives it that very name, or if it is the only ``cdiv`` of the kernel with the
     right value at the target grid and at every other launch known, or without one the only parameter that something is
-    divided by. The other count may be the quotient. Constants
-    that are no sizes are those of the launch everywhere; where no count fits so, they may differ, and do not tell.
-
-    Parameters
-    ----------
-    lattice : iterable of (Grid, sizes)
-        Other launches of the kernel.
+    divided by. The other count may be the quotient. Constants that are no sizes are those of the launch everywhere;
+    where no count fits so, they may differ, and do not tell.
     """
     others = [(other, known_at(sizes)) for other, sizes in lattice if sizes and other.tiles]
     found: dict[str, ast.expr | None] = {}
@@ -68,13 +63,7 @@ def tile_counts(
 
 
 def is_count_of_columns(text: str, definitions: Definitions, launch: Launch, points: Iterable[Point]) -> bool:
-    """Whether an expression of the kernel is ``num_pid_n`` at the target grid and at every other launch known.
-
-    Parameters
-    ----------
-    points : iterable of (Grid, sizes)
-        The target grid first, whose sizes are the launch's.
-    """
+    """Whether an expression of the kernel is ``num_pid_n`` at the target grid, the first point, and at every other."""
     whole = definitions.in_parameters(text)
     (first, _), *others = points
     if whole is None or first.tiles is None or evaluate(whole, values_of(launch)) != first.tiles[1]:

@@ -56,7 +56,6 @@ def with_table(trace: Trace, order: np.ndarray) -> Trace:
         tensor=np.concatenate([trace.tensor, np.full(sectors, len(trace.tensors), np.int32)]),
         wave_requests=np.concatenate([trace.wave_requests, np.ones(sectors, np.uint16)]),
         waves=np.concatenate([trace.waves, np.tile([1, 1, 4, 1], (sectors, 1))]),  # one lane reads an integer
-        trip=np.insert(trace.trip, trace.start[:-1], np.int32(-1)) if trace.trip.size else trace.trip,
     )
 
 

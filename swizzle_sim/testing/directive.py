@@ -83,13 +83,7 @@ def bracket(line: str) -> str:
 
 
 def read_directives(lines: Iterable[tuple[int, str]], filename: str) -> Options:
-    """Options of the comments among some lines.
-
-    Parameters
-    ----------
-    lines : iterable of (int, str)
-        Numbered lines; those that are no such comment are passed over.
-    """
+    """Options of the comments among some numbered lines."""
     options = Options()
     for number, line in lines:
         match = _COMMENT.match(line)

@@ -44,13 +44,7 @@ _RATIO = re.compile(r"(quer(y|ies)|heads?|q)_per_(kv|group)", re.IGNORECASE)
 def guess(
     names: Iterable[str], parameters: Sequence[str] = (), *, takes_id: bool = False
 ) -> dict[str, int | str | tuple[int, ...]]:
-    """Value of each name whose spelling tells one.
-
-    Returns
-    -------
-    guessed : dict of str to (int, str or tuple of int)
-        An expression of the grid's names, or several values to try.
-    """
+    """Value, expression of the grid's names, or several values to try, of each name whose spelling tells one."""
     found: dict[str, int | str | tuple[int, ...]] = {}
     names = list(names)
     groups = [name for name in names if is_chunk(name)]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
 from swizzle_sim.language import Swizzle
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.search.candidates import family_candidates, permutation_digest
+from swizzle_sim.search.candidates import distinct_shortlist
 from swizzle_sim.testing.candidate import TextCandidate, as_candidate
 from swizzle_sim.workload.kernels import Kernel, is_user_kernel
 from swizzle_sim.workload.kernels import kernel as registered
@@ -18,7 +19,7 @@ from xcd_model import gpu as load_gpu
 from xcd_model.errors import OptionError
 
 _THREADS = 4
-_MOST_ORDERS = 64  # families tried for the message, spread evenly over all: a failing test answers in seconds
+_MOST_ORDERS = 64  # families tried for the message, most promising first: a failing test answers in seconds
 
 
 class HitRateError(AssertionError):
@@ -111,31 +112,28 @@ def _swizzle(given: str | Path | Swizzle) -> Swizzle:
 def _shortfall(scorer: Scorer, order: Swizzle | None, found: float, at_least: float) -> HitRateError:
     """Error with the rates that say what is missing and what there is to gain."""
     kernel, launch_order, bound = scorer.kernel, scorer.baseline.l2_hit_rate, scorer.bound.l2_hit_rate
-    family, best, tried, orders = _best_family(scorer)
+    family, best, tried = _best_family(scorer)
     sizes = " ".join(f"{name}={value}" for name, value in kernel.problem.items())
     which = "as launched" if order is None else f"under {order.name or 'the swizzle'}"
     rows = [f"{kernel.name} {sizes} on {scorer.gpu.title}, {which}: L2 hit rate {_pct(found)}, below {_pct(at_least)}"]
     if order is not None:
         rows.append(f"  launch order: {_pct(launch_order)}")
-    rows.append(f"  best of {tried} family members, of {orders}: {_pct(best)}, {family}")
+    rows.append(f"  best of the {tried} first family members: {_pct(best)}, {family}")
     reach = "" if bound >= at_least else ", so no order reaches the floor"
     rows.append(f"  upper bound of every order: {_pct(bound)}{reach}")
     rows.append(f"  simulated, {scorer.replay} replay")
     return HitRateError("\n".join(rows), found, launch_order, best, family)
 
 
-def _best_family(scorer: Scorer) -> tuple[str, float, int, int]:
-    """Family with the highest L2 hit rate, that rate, orders tried and orders that there are.
+def _best_family(scorer: Scorer) -> tuple[str, float, int]:
+    """Family with the highest L2 hit rate, that rate, and how many were tried.
 
     Candidates are screened by the lockstep replay; the rate is of the scorer's own.
     """
     screen = scorer if scorer.replay == "lockstep" else Scorer(scorer.kernel, scorer.gpu, replay="lockstep")
     launched = np.arange(scorer.kernel.grid.num_pids)
-    found = {permutation_digest(launched): ("identity", launched)}
-    for one in family_candidates(scorer.kernel, scorer.gpu):
-        order = screen.permutation(Swizzle.parse(one.source, name=one.name))
-        found.setdefault(permutation_digest(order), (one.name, order))
-    tried = list(found.values())[:: -(-len(found) // _MOST_ORDERS)]
+    members = ((one.name, order) for one, order in distinct_shortlist(screen))
+    tried = [("identity", launched), *islice(members, _MOST_ORDERS)]
     _ = screen.baseline  # the trace, before the threads need it
     with ThreadPoolExecutor(_THREADS) as pool:
         rates = list(pool.map(lambda named: screen.score_order(named[1], baseline_us=None).l2_hit_rate, tried))
@@ -143,7 +141,7 @@ def _best_family(scorer: Scorer) -> tuple[str, float, int, int]:
     name, order = tried[-at]
     if screen is not scorer:
         rate = scorer.score_order(order, baseline_us=None).l2_hit_rate
-    return name, rate, len(tried), len(found)
+    return name, rate, len(tried) - 1
 
 
 def _pct(rate: float) -> str:

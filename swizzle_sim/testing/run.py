@@ -108,13 +108,7 @@ def check_target(target: Target, over: Options | None = None) -> CheckResult:
 def check_files(
     files: Sequence[tuple[Path, str]], over: Options | None = None, *, jobs: int = 0, call: bool = False
 ) -> Iterator[list[CheckResult]]:
-    """Yield the results of each file, in the order given.
-
-    Parameters
-    ----------
-    files : sequence of (Path, str)
-        A file, and the function in it or empty for all.
-    """
+    """Yield the results of each file, or of the one function that is named with it, in the order given."""
     processes = jobs or (_cores() if len(files) >= _WORTH_PROCESSES else 1)
     if processes == 1:
         yield from (_all_of(file, over, function, call) for file, function in files)

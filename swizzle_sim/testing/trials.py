@@ -11,7 +11,6 @@ from swizzle_sim.language.lattice import KINDS, Trial, claim, name_domain, named
 from swizzle_sim.language.rules import CHECK_STEPS
 from swizzle_sim.language.verdict import EVERY_GRID_TRIED, NOWHERE, REFUTED, TESTED, Budget, Counterexample, where_text
 from swizzle_sim.testing.candidate import Candidate
-from swizzle_sim.testing.choices import Sides, launches_of_choices, sized, sizes_of_quotients
 from swizzle_sim.testing.directive import Options
 from swizzle_sim.testing.grids_to_try import (
     Holds,
@@ -26,8 +25,8 @@ from swizzle_sim.testing.grids_to_try import (
     xcd_counts,
 )
 from swizzle_sim.testing.padded import wasted
+from swizzle_sim.testing.refuting import Sides, launches_of_choices, sized, sizes_of_quotients, with_xcds
 from swizzle_sim.testing.refuting import grids as refuting_grids
-from swizzle_sim.testing.refuting import with_xcds
 from xcd_model.errors import LanguageError, OptionError
 
 _MOST_WORKGROUPS = 2_000_000  # tried after the first failure, to say where it holds

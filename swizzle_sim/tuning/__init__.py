@@ -1,1 +1,1 @@
-"""A kernel as a template: its order, configuration, loop and hints searched together, each lever named."""
+"""A kernel as a template: its order and configuration searched together, each lever named."""

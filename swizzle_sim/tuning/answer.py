@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any
 
 from swizzle_sim.base.text import microseconds
-from swizzle_sim.pricing.knobs import Knobs
 from swizzle_sim.search.candidates import LAUNCH_ORDER
 from swizzle_sim.tuning.joint import ALIKE, Arm, Point, Tuned
 from swizzle_sim.tuning.template import UNCHANGED
@@ -67,7 +66,7 @@ class Answer:
 
     def change(self, point: Point) -> str:
         """What a point changes, and its predicted time."""
-        text = self.tuned.levers.text(point.values)
+        text = self.tuned.levers.template.text(point.values)
         parts = [text] if text != UNCHANGED else []
         parts += [point.order] if point.order != LAUNCH_ORDER.name else []
         before, after = (microseconds(one.score.time_us) for one in (self.tuned.base, point))
@@ -75,11 +74,10 @@ class Answer:
 
     @property
     def to_write(self) -> list[Point]:
-        """The chosen point, then the best of those whose order, or whose loop and loads, the source keeps."""
+        """The chosen point, then the best of those whose order the source keeps."""
         gaining = self.tuned.ranked([one for one in self._points() if self.gain(one) > ALIKE])
         kept = next((one for one in gaining if one.order == LAUNCH_ORDER.name), None)
-        plain = next((one for one in gaining if self.tuned.levers.knobs(one.values) == Knobs()), None)
-        return list({id(one): one for one in (self.chosen, kept, plain) if one is not None}.values())
+        return [self.chosen, *([kept] if kept and kept is not self.chosen else [])]
 
     @cached_property
     def three(self) -> list[Point]:
@@ -119,7 +117,7 @@ class Answer:
         }
 
     def _listed(self, points: Iterable[Point]) -> list[dict[str, Any]]:
-        return [{"changes": self.tuned.levers.text(one.values), **one.as_dict()} for one in points]
+        return [{"changes": self.tuned.levers.template.text(one.values), **one.as_dict()} for one in points]
 
     def _arm(self, arm: Arm) -> dict[str, Any]:
         best = self.best[arm.name]

@@ -14,17 +14,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from swizzle_sim.capture.memory import AddressSpace, real_items
 from swizzle_sim.capture.process import run_worker, shared_worker
 from swizzle_sim.capture.workload import Workload
-from swizzle_sim.rewrite.check import CHECK_TIMEOUT_S
+from swizzle_sim.rewrite.check import CHECK_TIMEOUT_S, WORKER, stored_inputs
 from swizzle_sim.rewrite.small_sizes import small_workloads
 from swizzle_sim.workload.launch import Launch
 from xcd_model.errors import RewriteError, SwizzleSimError
 
-WORKER = "swizzle_sim.tuning.compare_worker"
 XCDS = 8  # by which small sizes are ragged
 MOST_PROGRAMS = 256  # of one case
 Pair = tuple[str, bool, Launch, Launch]  # sizes in words, whether they are even, the original's launch, the instance's
@@ -54,13 +50,7 @@ class Compared:
 
 
 def compare(original: Workload, instance: Workload, text: bytes, seed: int = 0) -> Compared:
-    """Run the original, and an instance whose file has another text, at the original's small sizes.
-
-    Raises
-    ------
-    RewriteError
-        If outputs differ by more than sums in another order explain, or nothing could be compared.
-    """
+    """Run the original and an instance with the text of its file at small sizes; refuse an instance that differs."""
     with shared_worker(), tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder:
         new = Path(folder, original.launch.path.name)
         new.write_bytes(text)
@@ -98,27 +88,25 @@ def compare_launches(path: Path, pairs: Sequence[Pair], folder: Path, seed: int)
     """Interpret pairs of launches of one file and its instance, and compare what they leave in memory."""
     if not pairs:
         raise RewriteError("no size of it is small enough to interpret, so an instance cannot be compared", path=path)
-    cases = [_case(pair, folder, seed, number) for number, pair in enumerate(pairs)]
+    cases = [
+        {
+            "what": what,
+            "kind": str(number),
+            "inputs": stored_inputs(one, folder, seed),
+            "launches": [one.as_dict(), other.as_dict()],
+        }
+        for number, (what, _, one, other) in enumerate(pairs)
+    ]
     reply = run_worker(WORKER, {"cases": cases}, interpret=True, timeout_s=CHECK_TIMEOUT_S)
     if "error" in reply:
         raise RewriteError(f"the instance does not run in the interpreter: {reply['error']}", path=path)
-    both = list(zip(cases, reply["cases"], strict=True))
-    ran = [(case["what"], one["largest"]) for case, one in both if "largest" in one]
-    differ = [(case, one["different"]) for case, one in both if "different" in one]
-    even = any(case["even"] for case, one in both if "largest" in one)
-    if wrong := [said for case, said in differ if case["even"] or not even]:
+    both = list(zip(pairs, reply["cases"], strict=True))
+    ran = [(what, one["largest"]) for (what, *_), one in both if "largest" in one]
+    differ = [(what, even, one["different"]) for (what, even, *_), one in both if "different" in one]
+    some_even = any(even for (_, even, *_), one in both if "largest" in one)
+    if wrong := [said for _, even, said in differ if even or not some_even]:
         raise RewriteError(f"the instance computes otherwise: {wrong[0]}", path=path)
     if not ran:
         raise RewriteError(f"the original does not run at any small size: {reply['cases'][0]['not_run']}", path=path)
-    fars, not_at = [far for _, far in ran], tuple(case["what"] for case, _ in differ)
+    fars, not_at = [far for _, far in ran], tuple(what for what, *_ in differ)
     return Compared(tuple(what for what, _ in ran), sum(not far for far in fars), max(fars), not_at)
-
-
-def _case(pair: Pair, folder: Path, seed: int, number: int) -> dict[str, Any]:
-    what, even, one, other = pair
-    inputs = folder / f"inputs-{number}.npz"
-    made = {name: np.asarray(value) for name, value in one.make_inputs(seed).items()}
-    items = real_items(AddressSpace.place(one.storage), made, everything=True, seed=seed)
-    np.savez(inputs, **{str(tensor): values for tensor, values in items.items()})  # type: ignore[arg-type]
-    launches = [launch.as_dict() for launch in (one, other)]
-    return {"what": what, "even": even, "inputs": str(inputs), "launches": launches}

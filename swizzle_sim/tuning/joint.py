@@ -28,7 +28,7 @@ from swizzle_sim.search.samplers import Sampler, make_sampler
 from swizzle_sim.search.strategies.halving import rounds_of
 from swizzle_sim.search.templates.space import Values
 from swizzle_sim.tuning.analysis import Finding, findings
-from swizzle_sim.tuning.levers import JointSpace, Levers
+from swizzle_sim.tuning.levers import Configurations, Levers
 from xcd_model.errors import SearchError
 
 EVALUATIONS = 24  # of each arm
@@ -55,7 +55,7 @@ class Point:
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""
-        told: dict[str, Any] = {"values": {k: v for k, v in self.values.items() if k not in ("streamed", "period")}}
+        told: dict[str, Any] = {"values": dict(self.values)}
         told |= {"swizzle": self.order, "resources": dict(self.resources), "workgroups": self.workgroups}
         return {**told, "score": self.score.as_dict()}
 
@@ -106,7 +106,8 @@ class Tuned:
 
     def changes(self, point: Point) -> int:
         """Parameters of an instance that differ from the kernel as it is, its order among them."""
-        return self.levers.changes(point.values) + (point.order != LAUNCH_ORDER.name)
+        start = self.levers.template.start
+        return sum(point.values[name] != was for name, was in start.items()) + (point.order != LAUNCH_ORDER.name)
 
     def best(self, arm: Arm) -> Point:
         """Best point of an arm; the kernel as it is where none is better."""
@@ -159,7 +160,7 @@ class _Search:
         found: list[Point] = []
 
         def propose() -> Generator[list[Candidate], list[Attempt], None]:
-            found.extend(self.taken((yield [self.levers.candidate(self.levers.start)])))
+            found.extend(self.taken((yield [self.levers.candidate(self.levers.template.start)])))
 
         self._run(propose())
         self.base_us = found[0].score.time_us
@@ -168,7 +169,7 @@ class _Search:
     def run(self, arm: Arm, tuned: Tuned) -> None:
         """Try the points of an arm."""
         alone = arm.levers == ("order",)
-        start = self.levers.start
+        start = self.levers.template.start
         self._run(self._orders(arm, start, self.evaluations) if alone else self._sampled(arm, tuned))
 
     def _run(self, strategy: Generator[list[Candidate], list[Attempt], None]) -> None:
@@ -219,7 +220,7 @@ class _Search:
 
     def _sampled(self, arm: Arm, tuned: Tuned) -> Generator[list[Candidate], list[Attempt], None]:
         """Instances that a sampler suggests, in launch order, then orders of the best of them."""
-        space = self.levers.space(arm.levers)
+        space = self.levers.space
         sampler = make_sampler(space, self._method(space), self.levers.seed, budget=self.evaluations)
         last = self.evaluations // OF_ORDERS if "order" in arm.levers else 0
         waiting, without = self._given(space, sampler), 0
@@ -249,15 +250,16 @@ class _Search:
                 yield from self._orders(arm, values, min(each, self.evaluations - len(arm.points)))
         yield from self._orders(arm, tuned.ranked(arm.points)[0].values, self.evaluations - len(arm.points))
 
-    def _method(self, space: JointSpace) -> str:
+    def _method(self, space: Configurations) -> str:
         return "auto" if self.sampler == "tpe" and space.size <= self.evaluations else self.sampler
 
-    def _given(self, space: JointSpace, sampler: Sampler) -> list[tuple[Any, Values]]:
+    def _given(self, space: Configurations, sampler: Sampler) -> list[tuple[Any, Values]]:
         """The kernel as it is and what is suggested first, with handles of the sampler; a part of the evaluations."""
         found: list[tuple[Any, Values]] = []
         for values in [space.start, *self.first][: max(1, self.evaluations // 3)]:
-            own = {name: {**space.start, **values}[name] for name in space.of}
-            inside = all(value in space.of[name] for name, value in own.items())
+            ranges = self.levers.template.ranges
+            own = {name: {**space.start, **values}[name] for name in ranges}
+            inside = all(value in ranges[name] for name, value in own.items())
             if inside and space.allows(own) and space.whole(own) not in [known for _, known in found]:
                 found.append((sampler.take(own), space.whole(own)))
         return found

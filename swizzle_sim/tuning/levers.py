@@ -1,39 +1,31 @@
-"""`Levers`: the parameters of each lever of a kernel, as one space, and the scorer of a point in it.
+"""`Levers`: what a search may change of a kernel, and the judge of each instance.
 
-| lever | parameters |
-| --- | --- |
-| order | none: the families' shortlist, in its order |
-| configuration | constants and compile options, see `swizzle_sim.tuning.template` |
-| loop | direction of the main loop, see `swizzle_sim.tuning.loops` |
-| hints | a tensor whose loads are streamed |
+The order is one of the families' shortlist; the configuration, constants and compile options, is of one space.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
-from swizzle_sim.pricing.knobs import Knobs
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.candidates import LAUNCH_ORDER, Candidate, distinct_shortlist
 from swizzle_sim.search.judge import Judge
 from swizzle_sim.search.ranking import Objective
 from swizzle_sim.search.templates.space import Space, Values
 from swizzle_sim.search.templates.template import ParameterRange
-from swizzle_sim.tuning.loops import loops_of
-from swizzle_sim.tuning.template import KEPT, UNCHANGED, Template
+from swizzle_sim.tuning.template import KEPT, Template
 from swizzle_sim.workload.kernels import Kernel
 
-LEVERS = ("order", "configuration", "loop", "hints")
-DEFAULT = ("order", "configuration")
+LEVERS = ("order", "configuration")
 OPTIONS = "options"  # varies options of the compiler that the launch does not have, as part of the configuration
 KNOWN = (*LEVERS, OPTIONS)
 
 
 @dataclass(eq=False)
 class Levers:
-    """The parameters of a kernel's levers, and judges of its instances."""
+    """The levers of a kernel, and judges of its instances."""
 
     template: Template
     objective: Objective
@@ -41,68 +33,34 @@ class Levers:
     seed: int = 0
     jitter_ns: float = 0.0
     refused: dict[str, str] = field(default_factory=dict)  # levers, or parts of them, that the kernel does not have
-    _judges: OrderedDict[tuple[int, ...], Judge] = field(default_factory=OrderedDict, repr=False)
 
     def __post_init__(self) -> None:
-        base, gpu = self.template.base, self.template.gpu
-        self.base = Scorer(base, gpu, replay=self.replay, seed=self.seed, jitter_ns=self.jitter_ns)
+        self.base, self.space = self._scorer(self.template.base), Configurations(self.template)
+        self._judge = lru_cache(KEPT)(self._judge_of)
         if next(distinct_shortlist(self.base), None) is None:
-            self.refused["order"] = f"no family has another order of {base.name}'s grid"
+            self.refused["order"] = f"no family has another order of {self.template.base.name}'s grid"
         if self.template.problem:
             self.refused["configuration"] = self.template.problem
         if self.template.no_numbers:
             self.refused["configuration of blocks"] = self.template.no_numbers
-        self.periods, self.streams, why = loops_of(base, gpu, self.base.occupancy)
-        self.refused |= why
-
-    def ranges(self, lever: str) -> dict[str, tuple[int, ...]]:
-        """Parameters of a lever; none of an order, and where the kernel does not have it."""
-        found: dict[str, tuple[int, ...]] = {
-            "order": {},
-            "configuration": self.template.ranges,
-            "loop": {"period": self.periods},
-            "hints": {"streamed": tuple(range(len(self.streams)))},
-        }[lever]
-        return found if any(len(values) > 1 for values in found.values()) else {}
 
     def has(self, lever: str) -> bool:
         """Whether the kernel has a lever."""
-        return bool(self.ranges(lever)) or (lever == "order" and "order" not in self.refused)
-
-    @property
-    def start(self) -> Values:
-        """The kernel as it is."""
-        return {"period": 0, "streamed": 0, **self.template.start}
-
-    def space(self, levers: Sequence[str]) -> JointSpace:
-        """The parameters of some levers as one space."""
-        return JointSpace(self, {name: values for lever in levers for name, values in self.ranges(lever).items()})
+        return self.space.size > 1 if lever == "configuration" else "order" not in self.refused
 
     def judge(self, values: Mapping[str, int]) -> Judge | None:
         """Judge of the orders of an instance; None where it is pruned."""
-        key = (*self.template.key(values), values["period"], values["streamed"])
-        if key in self._judges:
-            self._judges.move_to_end(key)
-            return self._judges[key]
-        made = self.template.kernel(values)
+        return self._judge(tuple(values.items()))
+
+    def _judge_of(self, values: tuple[tuple[str, int], ...]) -> Judge | None:
+        made = self.template.kernel(dict(values))
         if made is None:
             return None
-        self._judges[key] = Judge(self._scorer(made, values), (self.objective,), alone=True)
-        if len(self._judges) > KEPT:
-            self._judges.popitem(last=False)
-        return self._judges[key]
+        scorer = self.base if made is self.template.base else self._scorer(made)
+        return Judge(scorer, (self.objective,), alone=True)
 
-    def _scorer(self, made: Kernel, values: Mapping[str, int]) -> Scorer:
-        found = self.base
-        if made is not self.template.base:
-            found = Scorer(made, self.template.gpu, replay=self.replay, seed=self.seed, jitter_ns=self.jitter_ns)
-        knobs = self.knobs(values)
-        return found if knobs == Knobs() else found.with_knobs(knobs)
-
-    def knobs(self, values: Mapping[str, int]) -> Knobs:
-        """Direction of the loop and streamed loads."""
-        name = self.streams[values["streamed"]]
-        return Knobs(values["period"], (name,) if name else ())
+    def _scorer(self, made: Kernel) -> Scorer:
+        return Scorer(made, self.template.gpu, replay=self.replay, seed=self.seed, jitter_ns=self.jitter_ns)
 
     def candidate(self, values: Mapping[str, int], order: Candidate = LAUNCH_ORDER) -> Candidate:
         """Order of an instance."""
@@ -117,38 +75,27 @@ class Levers:
         filled = workgroups / (max(1.0, rounds) * cus)
         return made.issued_flops / (1e6 * scorer.gpu.peak_tflops[made.dtype] * filled)
 
-    def text(self, values: Mapping[str, int]) -> str:
-        """What a point changes beside the order."""
-        parts = [self.template.text(values)] if self.template.key(values) != self.template.key(self.start) else []
-        parts += [str(knobs)] if (knobs := self.knobs(values)) != Knobs() else []
-        return ", ".join(parts) or UNCHANGED
-
-    def changes(self, values: Mapping[str, int]) -> int:
-        """Parameters that differ from the kernel as it is."""
-        return sum(values[name] != was for name, was in self.start.items())
-
 
 @dataclass(frozen=True)
-class JointSpace(Space):
-    """Points of some levers; what they leave alone is as it is."""
+class Configurations(Space):
+    """Configurations of a kernel."""
 
-    levers: Levers
-    of: Mapping[str, tuple[int, ...]]
+    template: Template
 
     @property
     def ranges(self) -> tuple[ParameterRange, ...]:
         """Values of each parameter."""
-        return tuple(ParameterRange(name, values, str(values)) for name, values in self.of.items())
+        return tuple(ParameterRange(name, values, str(values)) for name, values in self.template.ranges.items())
 
     @property
     def start(self) -> Values:
         """The kernel as it is."""
-        return {name: self.levers.start[name] for name in self.of}
+        return {name: self.template.start[name] for name in self.template.ranges}
 
     def whole(self, values: Mapping[str, int]) -> Values:
-        """Values of all parameters."""
-        return {**self.levers.start, **values}
+        """Values of a configuration, with those that are not searched."""
+        return {**self.template.start, **values}
 
     def allows(self, values: Values) -> bool:
         """Whether a configuration fits a CU and does not spill."""
-        return self.levers.template.instance(self.whole(values)).resources is not None
+        return self.template.instance(self.whole(values)).resources is not None

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -73,7 +73,6 @@ class Template:
         self.pruned: Counter[str] = Counter()  # configurations ruled out before a replay, by reason
         self.why: dict[str, str] = {}  # of each reason, the first configuration and its words
         self._found: dict[tuple[int, ...], Instance] = {}
-        self._kernels: OrderedDict[tuple[int, ...], Kernel] = OrderedDict()
         self._launches: dict[tuple[int, ...], Launch] = {}
         self._stores = b""
         self.problem = self._why_fixed()
@@ -284,14 +283,11 @@ class Template:
 
     def kernel(self, values: Mapping[str, int]) -> Kernel | None:
         """The kernel in a configuration; None where it is pruned, as it is where it stores something else."""
-        found, key = self.instance(values), self.key(values)
+        found = self.instance(values)
         if found.resources is None:
             return None
-        if not self.ranges or key == self.key(self.start):
+        if not self.ranges or self.key(values) == self.key(self.start):
             return self.base
-        if key in self._kernels:
-            self._kernels.move_to_end(key)
-            return self._kernels[key]
         try:
             made = self._captured(values, found.resources) if self.base.file else self._made(values)
             why = "" if self._stored(made) == self._as_stored() else "stores other parts of its outputs"
@@ -301,11 +297,7 @@ class Template:
             self.prune("other-outputs", values, why)
             return None
         launch = self.launch(values)
-        made = replace(made, resources=found.resources, make_launch=lambda: launch)
-        self._kernels[key] = made
-        if len(self._kernels) > KEPT:
-            self._kernels.popitem(last=False)
-        return made
+        return replace(made, resources=found.resources, make_launch=lambda: launch)
 
     def _captured(self, values: Mapping[str, int], resources: Resources) -> Kernel:
         if self.numbers:

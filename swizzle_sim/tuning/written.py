@@ -1,8 +1,8 @@
 """`write_tuned`: the chosen instance written into a copy of the kernel's file, and compared with the original.
 
-The order is put in as `swizzle_sim.rewrite` does, loop direction and hints as `swizzle_sim.tuning.loops` does.
-Constants become the defaults of their parameters, and the three best configurations a list for an autotuner: in place
-of the list that the kernel has, else beside the kernel, as ``KERNEL_CONFIGS``. Comments and layout stay.
+The order is put in as `swizzle_sim.rewrite` does. Constants become the defaults of their parameters, and the three best
+configurations a list for an autotuner: in place of the list that the kernel has, else beside the kernel, as
+``KERNEL_CONFIGS``. Comments and layout stay.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import Any
 from swizzle_sim.base.atomic_write import write_whole
 from swizzle_sim.capture.workload import Workload, workload
 from swizzle_sim.language import Swizzle, family
-from swizzle_sim.pricing.knobs import Knobs
 from swizzle_sim.rewrite import Rewritten, check_rewritten, rewrite_workload
 from swizzle_sim.rewrite.source import EditableSource
 from swizzle_sim.search.candidates import LAUNCH_ORDER
@@ -25,7 +24,6 @@ from swizzle_sim.tuning.answer import Answer
 from swizzle_sim.tuning.compare import Compared, compare
 from swizzle_sim.tuning.joint import Point
 from swizzle_sim.tuning.levers import Levers
-from swizzle_sim.tuning.loops import argument_names, emit_knobs
 from swizzle_sim.tuning.template import Values
 from swizzle_sim.workload.launch import Launch
 from xcd_model.errors import SwizzleSimError
@@ -83,16 +81,12 @@ def write_tuned(answer: Answer, folder: Path) -> Written:
 
 def instance_text(levers: Levers, values: Values, order: str, best: Sequence[Point]) -> tuple[bytes, list[str]]:
     """Text of a kernel's file with an instance in it and a list of the best, and what the launch has to do."""
-    template, knobs = levers.template, levers.knobs(values)
+    template = levers.template
     work = template.workload(values)
     launch, text = work.launch, work.launch.path.read_bytes()
     notes: list[str] = []
     if order != LAUNCH_ORDER.name:
         text = _ordered(levers, work, order).text
-    if knobs != Knobs():
-        arguments = argument_names(template.base.build_trace(template.gpu.l2.line_bytes), launch)
-        how: dict[str, Any] = {"arguments": arguments, "axes": len(launch.grid), "arch": template.gpu.arch}
-        text = emit_knobs(text.decode("utf-8"), launch.function, knobs, path=launch.path, **how).encode("utf-8")
     if template.ranges and best:
         three = [template.launch(one.values) for one in best]
         text, notes = with_configurations(launch.path, text, launch.function, template.constants, three)

@@ -6,9 +6,8 @@ import pytest
 
 from swizzle_sim.language import Grid, Swizzle, parse_form
 from swizzle_sim.testing import BijectionError, assert_bijective
-from swizzle_sim.testing.choices import launches_of_choices, sized, sizes_of_quotients
 from swizzle_sim.testing.directive import Options
-from swizzle_sim.testing.refuting import XCDS, grids, with_xcds
+from swizzle_sim.testing.refuting import XCDS, grids, launches_of_choices, sized, sizes_of_quotients, with_xcds
 from swizzle_sim.testing.run import check_file
 from swizzle_sim.testing.settle import _subsets, settle_verdict
 

@@ -81,7 +81,7 @@ def test_levers_may_be_left_out():
     assert with_levers(["gemm", "--tune"])[-1] == "order,configuration"
     assert with_levers(["--tune", "gemm", "M=64"])[1] == "order,configuration"
     assert with_levers(["--tune", "M=64"])[1] == with_levers(["--tune", "--json"])[1] == "order,configuration"
-    assert with_levers(["--tune", "loop", "gemm"]) == ["--tune", "loop", "gemm"]
+    assert with_levers(["--tune", "options", "gemm"]) == ["--tune", "options", "gemm"]
 
 
 @needs_triton

@@ -24,7 +24,6 @@ FIFO = """
 import numpy as np
 from numba import njit
 from xcd_model.cache.locate import HIT, MARKS, PARTLY, VALID
-from xcd_model.cache.lru import _to_last
 
 POLICY = "fifo"
 
@@ -103,22 +102,20 @@ def test_the_whole_model_uses_all_of_it():
 class FifoCache(naive.LruCache):
     """The oracle's cache, first in first out: a hit moves nothing."""
 
-    def touch(self, line, dirty=(), wanted=(0,), *, streamed=False):
+    def touch(self, line, dirty=(), wanted=(0,)):
         lines = self.sets[naive.set_of(line, self.cache)]
         order = OrderedDict.fromkeys(lines)
         found = super().touch(line, dirty, wanted)
         for name in order:
             if name in lines:
                 lines.move_to_end(name)
-        if line not in order or streamed:
-            lines.move_to_end(line, last=not streamed)
+        if line not in order:
+            lines.move_to_end(line)
         return found
 
 
 GPU_NAMES = ("few sets", "plain sets", "more ways than a vector")
-CASES = [
-    *product(GPU_NAMES, plain_replays.TRACES, [()]), ("few sets", "stencil", ("x",)), ("few sets", "gemm", ("B",))
-]  # fmt: skip
+CASES = list(product(GPU_NAMES, plain_replays.TRACES))
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +128,7 @@ def by_fifo(copy, tmp_path_factory):
     choice.write_text(choice.read_text().replace("xcd_model.cache.lru import", "xcd_model.cache.fifo import"))
     code = (
         "import json; from tests.plain_replays import replays\n"
-        f"found = [replays(gpu, trace, streamed=streamed) for gpu, trace, streamed in {CASES!r}]\n"
+        f"found = [replays(gpu, trace) for gpu, trace in {CASES!r}]\n"
         "print(json.dumps([(one['lockstep'], one['timed']) for one in found]))"
     )
     return dict(zip(CASES, run(folder, code), strict=True))
@@ -140,13 +137,11 @@ def by_fifo(copy, tmp_path_factory):
 @pytest.mark.parametrize("case", CASES)
 def test_another_policy_takes_the_place_of_lru(by_fifo, monkeypatch, case):
     lockstep, timed = by_fifo[case]
-    name, trace_name, names = case
+    name, trace_name = case
     trace, device = plain_replays.TRACES[trace_name](), plain_replays.GPUS[name]()
     order = np.random.default_rng(1).permutation(trace.n_workgroups)
     monkeypatch.setattr(naive, "LruCache", FifoCache)
     caches = [naive.Caches(device) for _ in range(2)]
-    for one in caches:
-        one.streamed = [i for i, tensor in enumerate(trace.tensors) if tensor.name in names]
     by_turn, by_tensor = naive.replay(trace, order, device, 2, caches=caches[0])
     assert lockstep["timeline"] == by_turn and lockstep["by_tensor"] == by_tensor
     expected = naive_timed.replay(trace, order, device, 2, **plain_replays.ISSUE, caches=caches[1])

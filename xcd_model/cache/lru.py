@@ -13,7 +13,6 @@ import numpy as np
 
 from xcd_model.cache.locate import HIT, MARK_BITS, MARKS, PARTLY, VALID, _locate
 from xcd_model.cache.packed import check_tags, index_of
-from xcd_model.compiled.numba_inline import inlined
 from xcd_model.compiled.numba_setup import njit
 from xcd_model.errors import TraceError
 from xcd_model.spec.gpu import Cache
@@ -47,26 +46,6 @@ def _touch(words, filler, row, ways, word, by):
         filler[back] = filler[back - 1]
     filler[row] = np.int32(filled_by) if hit and found == HIT else np.int32(by)
     return (found if hit else there) | (filled_by << 32)
-
-
-@inlined
-def _to_last(words, filler, row, ways, word):
-    """Put the line of ``word``, which the set at ``words[row]`` has, behind its other lines: it is evicted next."""
-    first = row
-    while first < row + ways - 1 and (words[first] ^ word) > MARKS:
-        first += 1
-    last = first
-    while last < row + ways - 1 and words[last + 1]:
-        last += 1
-    moved = words[first]
-    for place in range(first, last):
-        words[place] = words[place + 1]
-    words[last] = moved
-    if filler is not None:
-        by = filler[first]
-        for place in range(first, last):
-            filler[place] = filler[place + 1]
-        filler[last] = by
 
 
 @njit(cache=True, nogil=True)

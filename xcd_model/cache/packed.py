@@ -38,9 +38,8 @@ class Stream(NamedTuple):
     ``set_weight`` is (l2_sets,): how many sets each L2 set stands for. For L1s by tile ``block`` is (n_instructions,),
     one number for tiles of the same lines, and ``tile_lines, tile_requests`` are (n_templates, l1_sets): lines and L2
     requests of a tile.
-    ``tensor_lines`` is (n_tensors, 2): first line and the one after the last; ``streamed`` (n_tensors,) bool: its loads
-    leave their lines the first to be evicted from the L2; ``only_read`` (n_tensors,) bool: no instruction stores to it,
-    and the L2 fetches its lines whole. ``multicast`` is (n_instructions,) bool, empty without
+    ``tensor_lines`` is (n_tensors, 2): first line and the one after the last; ``only_read`` (n_tensors,) bool: no
+    instruction stores to it, and the L2 fetches its lines whole. ``multicast`` is (n_instructions,) bool, empty without
     clusters.
     """
 
@@ -62,7 +61,6 @@ class Stream(NamedTuple):
     tile_lines: np.ndarray
     tile_requests: np.ndarray
     tensor_lines: np.ndarray
-    streamed: np.ndarray
     only_read: np.ndarray
     multicast: np.ndarray
 
@@ -160,7 +158,6 @@ def stream_of(trace: Trace, gpu: Gpu, machine: Machine) -> Stream:
         tile_lines=none,
         tile_requests=none,
         tensor_lines=np.array([(t.base_line, t.base_line + t.n_lines) for t in trace.tensors], np.int64),
-        streamed=np.zeros(len(trace.tensors), np.bool_),
         only_read=only_read,
         multicast=np.zeros(0, np.bool_),
     )

@@ -1,10 +1,9 @@
 """The replacement policy of the L2s and the Infinity Cache, chosen here and nowhere else.
 
-A policy is a module with three names, as `xcd_model.cache.lru`:
+A policy is a module with two names, as `xcd_model.cache.lru`:
 
     POLICY                                          its name; fast/ has vector rows for "lru" alone
     _touch(words, filler, row, ways, word, by)      a look-up that fills on a miss: HIT, PARTLY, or the victim's word
-    _to_last(words, filler, row, ways, word)        the line of the word, touched just now, is evicted next
 
 ``filler`` is None, or has the instruction that filled each line: numba compiles a function for each of the two.
 
@@ -16,6 +15,6 @@ policy it has is not.
 
 from __future__ import annotations
 
-from xcd_model.cache.lru import POLICY, _to_last, _touch
+from xcd_model.cache.lru import POLICY, _touch
 
-__all__ = ["POLICY", "_to_last", "_touch"]
+__all__ = ["POLICY", "_touch"]

@@ -45,7 +45,6 @@ from typing import NamedTuple
 import numpy as np
 
 from xcd_model.cache.locate import DIRTY, HIT, PARTLY, WORD, _coherence_point
-from xcd_model.cache.replacement import _to_last
 from xcd_model.compiled.by_reference import by_reference
 from xcd_model.compiled.numba_inline import called, inlined
 from xcd_model.compiled.numba_setup import njit
@@ -81,8 +80,6 @@ def _look_up_partitions(n, words, filler, inputs, access, scratch, arrival, in_t
         there = np.int64(0)
         if owner != partition:
             both = _touch(words, filler, row + partition * other, ways, touched & ~DIRTY, by)
-            if access.streamed:
-                _to_last(words, filler, row + partition * other, ways, touched)
             found = both & WORD
             if found == HIT and not is_write:
                 if filler is not None:
@@ -94,8 +91,6 @@ def _look_up_partitions(n, words, filler, inputs, access, scratch, arrival, in_t
                 miss_index[made], victims[made] = i, found | COPY
                 made += 1
         both = _touch(words, filler, row + owner * other, ways, touched, by)
-        if access.streamed:
-            _to_last(words, filler, row + owner * other, ways, touched)
         found = both & WORD
         if found != HIT:
             miss_index[made], victims[made] = i, found

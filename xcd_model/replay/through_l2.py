@@ -30,7 +30,6 @@ from xcd_model.cache.locate import (
     _spread_inlined,
 )
 from xcd_model.cache.packed import BITS
-from xcd_model.cache.replacement import _to_last
 from xcd_model.compiled.numba_inline import called, inlined
 from xcd_model.compiled.numba_setup import uncounted
 from xcd_model.nvidia.memory import COPY, _look_up_partitions
@@ -54,16 +53,14 @@ from xcd_model.speed import _prefetch, _touch, _touch_whole
 class Access(NamedTuple):
     """What an L2 has to know of the instruction whose lines reach it.
 
-    ``partition`` of the L2 is that of the CU, 0 where there are none. Lines of a ``streamed`` load become the first to
-    be evicted. Those of a tensor that is ``only_read``, see `Stream`, are in the L2 with the marks that each touch of
-    them has, or not at all.
+    ``partition`` of the L2 is that of the CU, 0 where there are none. Lines of a tensor that is ``only_read``, see
+    `Stream`, are in the L2 with the marks that each touch of them has, or not at all.
     """
 
     instruction: int
     tensor: int
     is_write: bool
     partition: int
-    streamed: bool
     only_read: bool
 
 
@@ -72,9 +69,8 @@ def _access(stream, machine, unit, instruction):
     """`Access` of an instruction on the CU ``unit``."""
     template = stream.template[instruction]
     partition = machine.partition_of[unit % machine.cus] if machine.coherence_mask else np.int64(0)
-    tensor, is_write = stream.tensor[template], stream.is_write[template]
-    streamed, only_read = stream.streamed[tensor] and not is_write, stream.only_read[tensor]
-    return Access(instruction, tensor, is_write, partition, streamed, only_read)
+    tensor = stream.tensor[template]
+    return Access(instruction, tensor, stream.is_write[template], partition, stream.only_read[tensor])
 
 
 @called  # by itself its loop keeps all that it needs in registers
@@ -101,7 +97,7 @@ def _look_up(n, words, filler, inputs, access, scratch, arrival, in_time):
     at, row, word, marks, ways = scratch.cache_set, scratch.row, scratch.word, scratch.marks, machine.l2_ways
     miss_index, victim = scratch.miss_index, scratch.victim
     n_missed, wait, remote, under_miss = np.uint64(0), np.int64(0), np.int64(-1), np.int64(0)
-    by, whole = access.instruction, access.only_read and not access.streamed
+    by, whole = access.instruction, access.only_read
     _locate_all(scratch.line, n, machine.l2, at, row, word)
     if machine.coherence_mask:
         n_missed, wait, remote, under_miss = _look_up_partitions(
@@ -116,8 +112,6 @@ def _look_up(n, words, filler, inputs, access, scratch, arrival, in_time):
             else:
                 touched = np.int64(word[i]) | np.int64(marks[i])
                 both = _touch(words, filler, np.int64(row[i]) * ways, ways, touched, by)
-                if access.streamed:
-                    _to_last(words, filler, np.int64(row[i]) * ways, ways, touched)
             found = both & WORD
             miss_index[n_missed] = i
             victim[n_missed] = found

@@ -74,7 +74,6 @@ class TraceBuilder:
         self._lines: list[Touched] = []
         self._owner: list[tuple[int, bool]] = []
         self._columns: list[tuple[np.ndarray, np.ndarray]] = []
-        self._trips: list[np.ndarray] = []  # of each column of a step
 
     def array(self, name: str, *, rows: int, cols: int, item_bytes: int, pitch_bytes: int | None = None) -> PlacedArray:
         """Place a row-major matrix after the arrays before it; ``pitch_bytes`` is the distance of rows [bytes]."""
@@ -293,7 +292,6 @@ class TraceBuilder:
         )
         stacked = (self.n_workgroups, trips * len(accesses))
         self._columns.append((np.stack(bases, -1).reshape(stacked), np.stack(templates, -1).reshape(stacked)))
-        self._trips.append(np.repeat(np.arange(trips, dtype=np.int32), len(accesses)))
 
     def trace(self) -> Trace:
         """Build the trace; raises TraceError if a workgroup touches nothing: in an access model that is a mistake."""
@@ -305,8 +303,6 @@ class TraceBuilder:
         if not keep.any(axis=1).all():
             raise TraceError(f"workgroup {int(np.argmin(keep.any(axis=1)))} touches nothing")
         counts = np.array([touched.line.size for touched in self._lines], np.int64)
-        longest = max(range(len(self._trips)), key=lambda step: self._trips[step].max())
-        trip = np.concatenate([one if n == longest else np.full_like(one, -1) for n, one in enumerate(self._trips)])
         return Trace(
             line_bytes=self.line_bytes,
             tensors=tuple(self._tensors),
@@ -320,7 +316,6 @@ class TraceBuilder:
             tensor=np.array([index for index, _ in self._owner], np.int32),
             wave_requests=np.concatenate([touched.wave_requests for touched in self._lines]),
             waves=np.stack([touched.waves for touched in self._lines]),
-            trip=np.broadcast_to(trip, keep.shape)[keep] if trip.max() > 0 else np.zeros(0, np.int32),
         )
 
 

@@ -98,7 +98,7 @@ class _Cut:
     size: int
 
     def instructions(self, trace: Trace) -> dict[str, Any]:
-        """``start``, ``base``, ``template`` and ``trip`` of the workgroups."""
+        """``start``, ``base`` and ``template`` of the workgroups."""
         owner = np.repeat(np.arange(trace.n_workgroups), np.diff(trace.start))
         part = self.part[trace.template]
         at, place = np.nonzero(part >= 0)
@@ -110,7 +110,6 @@ class _Cut:
             "start": np.concatenate([[0], np.cumsum(many)]).astype(np.int64),
             "base": trace.base[at],
             "template": part[at, place].astype(np.int32),
-            "trip": trace.trip[at] if trace.trip.size else trace.trip,
         }
 
 

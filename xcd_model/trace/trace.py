@@ -86,9 +86,6 @@ class Trace:
     multicast : (n_templates,) bool
         Loads of which a cluster's workgroups fetch a part each and get all, see `xcd_model.trace.clusters`. None where
         not given.
-    trip : (n_instructions,) int32
-        Trip of the kernel's main loop that an instruction belongs to, from 0; -1 outside of it. Empty where nobody
-        knows, as in a captured trace.
 
     Raises
     ------
@@ -110,7 +107,6 @@ class Trace:
     wave_requests: np.ndarray = field(repr=False, default_factory=lambda: np.zeros(0, np.uint16))
     waves: np.ndarray = field(repr=False, default_factory=lambda: np.zeros((0, WAVE_COLUMNS), np.int64))
     multicast: np.ndarray = field(repr=False, default_factory=lambda: np.zeros(0, np.bool_))
-    trip: np.ndarray = field(repr=False, default_factory=lambda: np.zeros(0, np.int32))
 
     def __post_init__(self):
         if self.wave_requests.size == 0:
@@ -134,8 +130,6 @@ class Trace:
         shape = (self.is_write.size, WAVE_COLUMNS)
         if self.waves.shape != shape or self.waves.dtype != np.int64 or self.waves.min() < 0:
             raise TraceError(f"waves is {self.waves.dtype} of shape {self.waves.shape}: four counts for each template")
-        if self.trip.size not in (0, self.base.size):
-            raise TraceError(f"trip has {self.trip.size} entries: one for each of the {self.base.size} instructions")
         self._check_bounds()
 
     def _check_types(self):

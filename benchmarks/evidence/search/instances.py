@@ -2,9 +2,9 @@
 
 ``python -m swizzle_benchmarks.evidence.search.instances`` in the checkout; 1,000 of them by default.
 
-An instance is a kernel with other constants, an order, a direction of its loop and streamed loads, as ``--tune -o``
-writes it. Both are interpreted at one small size, drawn from those at which a written instance is compared. An instance
-that a rewrite refuses is drawn anew, and counted.
+An instance is a kernel with other constants and an order, as ``--tune -o`` writes it. Both are interpreted at one small
+size, drawn from those at which a written instance is compared. An instance that a rewrite refuses is drawn anew, and
+counted.
 """
 
 from __future__ import annotations
@@ -54,13 +54,11 @@ def drawn(levers: Levers, draw: random.Random, folder: Path, refused: Counter[st
     original = workload(base.file or base.name, base.problem)
     number = 0
     while True:
-        values = dict(levers.start)
+        values = dict(template.start)
         for name in template.constants:
             values[name] = draw.choice([one for one in template.ranges[name] if one <= MOST_ITEMS])
-        values["period"] = draw.choice((0, 0, *levers.periods, 3 if len(levers.periods) > 1 else 0))
-        values["streamed"] = draw.randrange(len(levers.streams))
         order = draw.choice(ORDERS)
-        words = f"{base.name}: {levers.text(values)}, {order}"
+        words = f"{base.name}: {template.text(values)}, {order}"
         try:
             text, _ = instance_text(levers, values, order, [])
             pairs = list(small_pairs(original, template.workload(values)))

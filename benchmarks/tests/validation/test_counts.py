@@ -156,7 +156,6 @@ def without_writes(trace):
             "base": trace.base[keep],
             "template": trace.template[keep],
             "start": trace.start - np.arange(trace.start.size),
-            "trip": trace.trip[keep] if trace.trip.size else trace.trip,
         }
     )
 

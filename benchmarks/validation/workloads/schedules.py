@@ -127,7 +127,6 @@ def _with_idle_tile(trace: Trace) -> Trace:
         tensor=np.append(trace.tensor, np.int32(len(trace.tensors))),
         wave_requests=np.append(trace.wave_requests, np.uint16(1)),
         waves=np.append(trace.waves, [[1, 1, 4, 1]], axis=0),
-        trip=np.append(trace.trip, np.int32(-1)) if trace.trip.size else trace.trip,
     )
 
 

@@ -136,7 +136,6 @@ def launched_as(kernel: Kernel, order: Sequence[int] | np.ndarray) -> Kernel:
         length = np.diff(trace.start)[order]
         start = np.concatenate([[0], np.cumsum(length)])
         place = np.repeat(trace.start[:-1][order] - start[:-1], length) + np.arange(start[-1])
-        moved = {"base": trace.base[place], "template": trace.template[place], "start": start}
-        return replace(trace, **moved, trip=trace.trip[place] if trace.trip.size else trace.trip)
+        return replace(trace, base=trace.base[place], template=trace.template[place], start=start)
 
     return replace(kernel, build_trace=build_trace)
