@@ -268,13 +268,11 @@ class Statements:
         if not names:
             return lost
         own = any(part.type == "array_declarator" for part in inside(declarator)) or "static" in text_of(node).split()
-        made_of: list[ast.expr] = [*self._mentioned(value)] if value is not None else []
-        if value is not None and "pointer" in declarator.type:
-            found, inner = apart(value, self.names)
-            made_of = [found.tree] if not inner and isinstance(found.tree, ast.BinOp) else made_of
+        made_of = self._made_of(value) if value is not None else []
         name = text_of(names[0])
         variable = self._declare(name, UNKNOWN, node)
-        self.names.scopes[-1][name] = variable._replace(why=variable.why or (ARRAY if own else f"pointer {name}"))
+        word = "pointer &" if "reference" in declarator.type else "pointer "
+        self.names.scopes[-1][name] = variable._replace(why=variable.why or (ARRAY if own else f"{word}{name}"))
         if names[0].parent is not None and names[0].parent.type == "structured_binding_declarator":
             for other in names[0].parent.named_children[1:]:
                 self._declare(text_of(other), UNKNOWN, node)
@@ -284,6 +282,25 @@ class Statements:
         """Names that stand somewhere, for whoever asks what of a tile arrives."""
         found = [self.names.find(name) for name in identifiers(place)]
         return [named(one.name, place) for one in found if one is not None and one.kind != RECORD and one.why != ARRAY]
+
+    def _made_of(self, place: Node) -> list[ast.expr]:
+        """What a place is made of: its value where that is read, else its parts; a name is lost below a division."""
+        value, inner = apart(place, self.names)
+        mentioned = self._mentioned(place)
+        if {one.id for one in mentioned if one.id not in self._pointers} <= loaded(value.tree) and not inner:
+            is_read = isinstance(value.tree, ast.BinOp) or not is_unread(value.tree)
+            return [value.tree] if is_read else [*mentioned]
+        name, _, template = called(place)
+        kind = template[0] if name == "static_cast" and template else place.child_by_field_name("type")
+        is_cast = place.type == "cast_expression" or name == "static_cast"
+        to = text_of(kind)
+        narrow = is_cast and "*" not in to and kind_of_type(to, self.calls.aliases) in (UNKNOWN, BOOL)
+        operator = text_of(place.child_by_field_name("operator")) if place.type == "binary_expression" else "+"
+        if narrow or operator not in ("+", "-", "*", "<<") or place.type == "conditional_expression":
+            return [placed(ast.BinOp(one, ast.BitXor(), one), place) for one in mentioned]
+        if place.type == "lambda_expression" or not place.named_children:
+            return [*mentioned]
+        return [tree for one in place.named_children for tree in self._made_of(one)]
 
     def _unpacked(self, target: Node, value: Node, node: Node) -> list[ast.stmt]:
         found = value_of(value, self.names)
@@ -338,11 +355,21 @@ class Statements:
             variable = Variable(name, UNSIGNED, False, *self.escaped.get(name, ("", None)))
             self.names.scopes[0][name] = variable
         if variable.kind in (UNKNOWN, RECORD):
-            return [] if variable.kind == UNKNOWN else None
+            return self._pointed(variable, node, op, value) if variable.kind == UNKNOWN else None
         found = value_of(value, self.names)
         if op == "=":
             return [self._set(variable, found, node)]
         return self._updated(variable, op[:-1], found, node) if found.is_number else [self._lost(variable, node)]
+
+    def _pointed(self, variable: Variable, node: Node, op: str, value: Node | None) -> list[ast.stmt]:
+        """What is stored through a reference, and where a pointer goes; of anything else nothing."""
+        if not variable.why.startswith("pointer"):
+            return []
+        if "&" in variable.why:
+            return [placed(ast.parse(f"tl.store(0, {variable.name})").body[0], node)]
+        made_of: list[ast.expr] = [named(variable.name, node)] if op != "=" else []
+        made_of += self._made_of(value) if value is not None else []
+        return [self._lost(variable, node, unread(node, "", made_of))]
 
     def _set(self, variable: Variable, found: Value, node: Node) -> ast.stmt:
         if not found.is_number:
@@ -371,6 +398,8 @@ class Statements:
         if target is None or target.type != "identifier":
             return self._stored(target, node) if target is not None else None
         variable = self.names.find(text_of(target))
+        if variable is not None and variable.kind == UNKNOWN:
+            return self._pointed(variable, node, "++", None)
         if variable is None or variable.kind not in (INT, UNSIGNED):
             return None
         op = "+" if "++" in text_of(node) else "-"
@@ -390,19 +419,11 @@ class Statements:
 
     def _effect(self, word: str, place: Node, node: Node, own: str = "") -> ast.stmt:
         """``tl.store`` of the names that stand in a place, a call that nothing knows, or one of the file's own."""
-        is_address = place.type == "pointer_expression"
-        index = place.child_by_field_name("argument" if is_address else "indices")
-        listed = [index] if is_address else parts(index)
-        found: list[ast.expr] = []
-        if len(listed) == 1 and listed[0] is not None:
-            value, inner = apart(listed[0], self.names)
-            wanted = {one.id for one in self._mentioned(listed[0]) if one.id not in self._pointers}
-            found = [value.tree] if wanted <= loaded(value.tree) and not inner else []
-        if not (found and is_address):
-            found += self._mentioned(place.named_children[0] if found else place)
         library = ast.Attribute(ast.Name("tl", ast.Load()), word, ast.Load())
         function = ast.Name(own, ast.Load()) if own else library
-        return placed(ast.Expr(ast.Call(function, [ast.Constant(0), ast.Tuple(found, ast.Load())], [])), node)
+        every = [self._made_of(one) for one in (called(place)[1] if own else [place])]
+        given = [one[0] if len(one) == 1 else ast.Tuple(one, ast.Load()) for one in every]
+        return placed(ast.Expr(ast.Call(function, given if own else [ast.Constant(0), *given], [])), node)
 
     def _called(self, node: Node) -> list[ast.stmt]:
         """Call by itself: of a function of the file that hands out values, or of whatever may change what it takes."""

@@ -11,6 +11,7 @@ import ast
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
+from swizzle_sim.triton_source.answers import count_of
 from swizzle_sim.triton_source.imports import Imports
 from swizzle_sim.triton_source.slices import assign, loaded, own_statements, slice_of, stored
 from swizzle_sim.triton_source.source_file import SourceFile, defaults_of, literal_axis, parameters_of
@@ -52,12 +53,14 @@ class Effects:
     def __init__(self, body: list[ast.stmt], answers: Sequence[str], source: SourceFile, facts: Facts):
         self.source, self.answers, self.facts = source, tuple(answers), facts
         self._depth = 0  # of helpers that are followed
+        self._meant: dict[str, str] = {}  # by the names of a helper's parameters
         self.assumed: list[int] = []  # lines of conditions that are supposed to leave no workgroup out
         self.changed = 0  # line after which less than the tile arrives at the address
         self._flows: dict[int, Flow] = {}  # by the id of a statement that stores
         self._lines: dict[str, int] = {}
         self._bounds: dict[int, Flow] = {}  # what decides how often a loop runs
         self._masks: dict[int, list[ast.expr]] = {}  # of a statement that stores
+        self._addressed: dict[int, set[str]] = {}  # names that a statement's stores are to
         self._adds = False  # whether it adds to memory, as programs that share a tile do
         plain = [name for stmt in body if isinstance(stmt, ast.Assign) for name in stored(stmt)]
         every = [one.id for stmt in body for one in ast.walk(stmt) if isinstance(one, ast.Name)
@@ -105,6 +108,14 @@ class Effects:
                     return line, stores
             stores = stores or id(stmt) in self._stores
         return 0, stores
+
+    def carried(self, body: list[ast.stmt]) -> set[str]:
+        """Names that a store in a loop's body is to, and that an earlier trip may have changed."""
+        found: set[str] = set()
+        for k, stmt in enumerate(body):
+            names = {name for one in ast.walk(stmt) for name in self._addressed.get(id(one), ())}
+            found |= slice_of(body[: k + 1], names)[1]
+        return found & {name for stmt in body for name in stored(stmt)}
 
     def _noted(self, body: list[ast.stmt]) -> list[ast.stmt]:
         found: list[ast.stmt] = []
@@ -246,12 +257,14 @@ class Effects:
                 self._adds = self._adds or name.startswith("atomic_")
                 parts = call.args if self.source.in_c else _address(call, name)
                 flow = _together(*(self._flow(part, known) for part in parts))
+                self._addressed.setdefault(id(stmt), set()).update(*map(loaded, parts))
                 if not self.source.in_c:
                     self._masks.setdefault(id(stmt), []).extend(_mask_of(call))
                     if any(word.arg is None for word in call.keywords):
                         self.assumed.append(call.lineno)
             elif (home := self._storing(call)) is not None:
                 flow = self._of_helper(call, home, known)
+                self._addressed.setdefault(id(stmt), set()).update(*map(loaded, call.args))
             elif self._is_unknown(stmt, call) and any(self._flow(one, known) for one in call.args):
                 self.assumed.append(call.lineno)  # it may be the store
                 continue
@@ -287,14 +300,15 @@ class Effects:
             any(_mask_of(one) for one in stores) and not self.source.in_c
         ):
             self.assumed.append(call.lineno)
-        if self._depth >= _MOST_CALLS or self.source.in_c:
+        if self._depth >= _MOST_CALLS:
             flows = [self._flow(one, known) for one in call.args]
         else:
-            kept, self._flows = self._flows, {}
+            kept, self._flows, meant = self._flows, {}, self._meant
+            given = self._given(call, function, known)
             self._depth += 1
-            self._follow(function.body, self._given(call, function, known))
+            self._follow(function.body, {**(known if self.source.in_c else {}), **given})
             self._depth -= 1
-            flows, self._flows = [*self._flows.values()], kept
+            flows, self._flows, self._meant = [*self._flows.values()], kept, meant
         return _together(*flows)
 
     def _given(self, call: ast.Call, function: ast.FunctionDef, known: Mapping[str, Flow]) -> dict[str, Flow]:
@@ -302,7 +316,8 @@ class Effects:
         names = [one.arg for one in parameters_of(function)]
         values = {**defaults_of(function), **dict(zip(names, call.args, strict=False))}
         values |= {one.arg: one.value for one in call.keywords if one.arg}
-        return {name: self._flow(value, known) for name, value in values.items()}
+        self._meant = {name: self._name_meant(ast.unparse(one)) for name, one in values.items()}
+        return {name: self._flow(values[name], known) if name in values else {} for name in names}
 
     def _axis(self, value: ast.AST) -> Flow:
         """Id of an axis that the tile is not computed from."""
@@ -350,10 +365,24 @@ class Effects:
         if isinstance(op, ast.Mult):
             factor = node.right if left else node.left
             is_odd = isinstance(factor, ast.Constant) and (factor.value == 0 or not isinstance(factor.value, int))
+            is_odd = is_odd or self._is_of_other_axis(both, factor)
             return lost if (left and right) or is_odd else _multiplied(both, ast.unparse(factor))
         if isinstance(op, ast.FloorDiv | ast.Mod) and not right:
             return {one: self._left(node, parts) for one, parts in left.items()}
         return both if isinstance(op, ast.LShift) and not right else lost
+
+    def _is_of_other_axis(self, flow: Flow, factor: ast.expr) -> bool:
+        """Whether a row is multiplied by the number of rows, or a column by that of columns."""
+        names = set(map(self._name_meant, loaded(factor)))
+        pairs = zip(self.answers, ("pid_m", "pid_n"), strict=False) if len(self.answers) == 2 else ()
+        return any(name in flow and count_of(axis, names) for name, axis in pairs)
+
+    def _name_meant(self, name: str) -> str:
+        """Name of the kernel that a helper's parameter or a copy has the value of."""
+        name = self._meant.get(name, name)
+        for _ in range(_MOST_CALLS):
+            name = one.id if isinstance(one := self.facts.values.get(name), ast.Name) else name
+        return name
 
     def _of_call(self, call: ast.Call, known: Mapping[str, Flow]) -> Flow:
         """What a call hands on of its arguments."""
@@ -378,11 +407,11 @@ class Effects:
         plain = isinstance(last, ast.Return) and last.value is not None
         if not plain or not all(isinstance(one, ast.Assign | ast.AugAssign | ast.Expr) for one in before):
             return {}
-        inner = self._given(call, function, known)
+        meant, inner = self._meant, self._given(call, function, known)
         self._depth += 1
         self._follow(before, inner)
         found = self._flow(last.value, inner)  # type: ignore[attr-defined]
-        self._depth -= 1
+        self._depth, self._meant = self._depth - 1, meant
         return found
 
     def _left(self, node: ast.BinOp, parts: Parts) -> Parts:

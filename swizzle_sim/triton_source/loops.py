@@ -58,6 +58,9 @@ def programs_assumed(
               and isinstance(one.ctx, ast.Store)]  # fmt: skip
     if any(stores.count(name) > 1 for name in loaded(step)):
         refuse(loop.stmt, f"{ast.unparse(step)}, by which the loop goes on, is assigned more than once", LOOP)
+    bounds = loaded(loop.step) | loaded(loop.stop) if isinstance(loop.stmt, ast.While) else set()
+    if changed := bounds & {name for one in loop.stmt.body for name in stored(one)}:
+        refuse(loop.stmt, f"{', '.join(sorted(changed))}, by which the loop goes on, is assigned in it", LOOP)
     while isinstance(step, ast.Name) and step.id in values and step.id not in parameters:
         step = values[step.id]
     begun = [*slice_of(loop.before, loaded(loop.start))[0], loop.start]

@@ -112,6 +112,26 @@ WRONG_IN_C |= {
         begin=f"for (int t = blockIdx.x; t < {ALL}; t += gridDim.x) {{", end=f"if (pid_n == 1) break;\n{STORE}}}"
     ),
 }
+ROW, HALVED = "pid_m * num_pid_n + pid_n", "pid_m / 2 * num_pid_n + pid_n"
+PUT_IN_C = "__device__ void put(float* c, int m, int n, int w) {{ {} }}\n"
+BY_COLUMNS = KERNEL.replace("/ num_pid_n", "% num_pid_m").replace("% num_pid_n;", "/ num_pid_m;")
+WRONG_IN_C |= {
+    f"half of the rows, {end}": above + BY_COLUMNS.format(begin=PLAIN, end=f"char q = num_pid_n;\n{end}")
+    for end, above in (
+        (f"*(c + {HALVED}) += 1;", ""), (f"++*(c + {HALVED});", ""), (f"c[{HALVED}]++;", ""),
+        (f"atomicAdd(&c[{HALVED}], 1.f);", ""), (f"float& r = c[{HALVED}];\nr += 1;", ""),
+        (f"c += {HALVED};\n*c = 1;", ""), ("c[(char)pid_m * num_pid_n + pid_n] = 1;", ""),
+        ("put(c, pid_m, pid_n, num_pid_n);", PUT_IN_C.format("c[m / 2 * w + n] = 1;")),
+        ("put(c, pid_m, pid_n, num_pid_n) ;", PUT_IN_C.format("atomicAdd(&c[m * w + n / 2], 1.f);")),
+        (f"auto put = [&]() {{ c[{HALVED}] += 1; }};\nput();", ""), ("c[pid_m * num_pid_m + pid_n] = 1;", ""),
+    )
+} | {
+    f"trip, {head}, {end}": BY_COLUMNS.format(
+        begin=f"int all = {ALL};\n{head} {{", end=f"{STORE} {end} {'t += gridDim.x;' if 'while' in head else ''} }}")
+    for end in ("all -= 1;", "c += 1;", "c++;", "num_pid_n++;")
+    for head in ("for (int t = blockIdx.x; t < all; t += gridDim.x)", "int t = blockIdx.x;\nwhile (t < all)")
+    if end != "all -= 1;" or "while" in head  # with which no tile of a for loop is found
+}  # fmt: skip
 TRITON = """import triton
 import triton.language as tl
 {above}
@@ -200,6 +220,8 @@ STORES = {
     "of one side": (f"tl.store({AT}, 1) if pid_m > 0 else None", ""), "of and": (f"pid_m > 0 and tl.store({AT}, 1)", ""),
     "in a loop": (f"for k in range(BLOCK):\n            tl.store({AT}, 1)", ""),
     "by another name": (f"put = tl.store\n        put({AT}, 1)", ""), "without strides": ("tl.store(c + pid_m + pid_n, 1)", ""),
+    "on the other axis": ("tl.store(c + pid_n * num_pid_n + pid_m, 1)", ""),
+    "on the other axis, in a helper": ("n = num_pid_n\n        put(c, pid_n, pid_m, n)", PUT.format("tl.store(p + a * n + b, 1)")),
     "by a function that is not here": ("put(c, pid_m, pid_n)", "from nowhere import put"),
     "under an if that changes the row": (
         "row = pid_m\n        if pid_m > 1: row = 1\n        tl.store(c + row * N + pid_n, 1)", ""),
@@ -216,6 +238,7 @@ LOOPS = {
 TRIPS = {
     "leave": (f"tl.store({AT}, 1)", "break"), "return": (f"tl.store({AT}, 1)", "return"), "skip": ("if t > 7: continue", ""),
     "once": (f"if done == 0: tl.store({AT}, 1)", "done = 1"), "masked once": (f"tl.store({AT}, 1, done == 0)", "done = 1"),
+    "stride": (f"tl.store({AT}, 1)", "N = N + 1"), "pointer": ("c += 1", ""),
     "the program's own": ("pid_m = tl.program_id(0)", ""), "from trip to trip": ("pid_m = pid_m + done", "done = 1"),
 }  # fmt: skip
 WRONG_IN_TRITON = {
@@ -251,6 +274,8 @@ WRONG_IN_TRITON = {
     "step of XCDs": triton("    for t in range(tl.program_id(0), total, NUM_XCDS):").replace("NUM_SMS", "NUM_XCDS"),
     **{f"trip, {name}": triton(f"    done = 0\n{NP}", guard=text, store=f"tl.store({AT}, 1)\n        {end or 'pass'}")
        for name, (text, end) in TRIPS.items()},
+    **{f"while, {text}": triton("    t = tl.program_id(0)\n    s = tl.num_programs(0)\n    while t < total:",
+       store=f"tl.store({AT}, 1)\n        {text}\n        t += s") for text in ("total -= 1", "s += 1", "N += 1")},
     "two loops": triton(NP.replace("total", "total // 2"), store=f"tl.store({AT}, 1)\n{NP}\n        tl.store(c + t, 1)"),
     "epilogue": triton(NP, store=f"tl.store({AT}, 1)\n    tl.store({AT} + 1, 1)"),
 }  # fmt: skip
@@ -299,6 +324,11 @@ def test_the_same_without_the_construct_is_proved(tmp_path):
         "k.py": triton(store="put(c, pid_m, pid_n, N)", above=PUT.format("tl.store(p + a * n + b, 1)")),
         "f.hip": KERNEL.format(begin=f"for (int t = blockIdx.x; t < {ALL}; t += gridDim.x) {{", end=STORE + "}"),
         "g.hip": function("unsigned d = num_pids - pid;\nrest += d + pid - num_pids;"),
+        **{f"{k}.hip": PUT_IN_C.format("c[m * w + n] = 1;") + BY_COLUMNS.format(begin=PLAIN, end=f"char q = num_pid_n;\n{end}")
+           for k, end in enumerate((
+               f"*(c + {ROW}) += 1;", f"c[{ROW}]++;", f"atomicAdd(&c[{ROW}], 1.f);", f"float& r = c[{ROW}];\nr += 1;",
+               f"c += {ROW};\n*c = 1;", "put(c, pid_m, pid_n, num_pid_n);", f"auto put = [&]() {{ c[{ROW}] += 1; }};\nput();",
+               "c[(size_t)pid_n * num_pid_m + pid_m] = 1;"))},
         "h.hip": function("rest = num_pids % EIGHT;", "#define EIGHT (4 + 4)\n"),
     }  # fmt: skip
     for name, text in texts.items():
