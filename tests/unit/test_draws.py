@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from swizzle_sim.capture.memory import AddressSpace, real_items
 from swizzle_sim.hardware.bundle_files import arguments_of
 from swizzle_sim.language import Swizzle, family
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.rewrite.check import _inputs
 from swizzle_sim.search.draws import over_draws
 from swizzle_sim.workload.kernels import kernel
 from swizzle_sim.workload.launch import Array, Launch
@@ -38,9 +38,9 @@ def test_a_kernel_without_drawn_lengths_is_refused():
         over_draws(Scorer(moe(), gpu("mi300x")), Swizzle.parse("identity"), 1)
 
 
-# ---- Are integers that are data drawn, and those that programs count with or find their way by left at zero?
+# ---- Are integers that are data drawn, and those that programs count with left at zero?
 DATA = [("int8", -16, 16), ("uint8", 112, 143), ("int32", 0, 1), ("int64", 0, 1)]
-NO_DATA = [{"is_index": True}, {"role": "inout"}, {"role": "inout", "is_counter": True}]
+NO_DATA = [{"role": "inout"}, {"role": "inout", "is_counter": True}]
 
 
 def launch_of(array, given=None):
@@ -50,21 +50,26 @@ def launch_of(array, given=None):
     )  # fmt: skip
 
 
+def items_of(launch):
+    made = {name: np.asarray(value) for name, value in launch.make_inputs(3).items()}
+    return real_items(AddressSpace.place(launch.storage), made, everything=True, seed=3)[0]
+
+
 @pytest.mark.parametrize(("dtype", "least", "most"), DATA)
 def test_data_takes_every_value_of_its_range(dtype, least, most):
     array = Array(shape=(64, 64), dtype=dtype)
-    drawn = _inputs(launch_of(array), 3)["x"]
+    drawn = items_of(launch_of(array))
     assert (drawn.min(), drawn.max()) == (least, most)
     assert np.iinfo(dtype).min <= least and most <= np.iinfo(dtype).max
-    np.testing.assert_array_equal(drawn, _inputs(launch_of(array), 3)["x"])
+    np.testing.assert_array_equal(drawn, items_of(launch_of(array)))
     ((_, about),), files = arguments_of(launch_of(array), 3)
     assert about["array"]["make"] == {"how": "uniform", "low": least, "high": most + 1} and not files
 
 
 @pytest.mark.parametrize("role", NO_DATA)
-def test_indices_counters_and_locks_begin_at_zero(role):
+def test_counters_and_locks_begin_at_zero(role):
     array = Array(shape=(64,), dtype="int32", **role)
-    assert not _inputs(launch_of(array), 3)["x"].any()
+    assert not items_of(launch_of(array)).any()
     ((_, about),), files = arguments_of(launch_of(array), 3)
     assert about["array"]["make"]["how"] == "file" and not any(files["inputs/x.bin"])
 
@@ -72,5 +77,5 @@ def test_indices_counters_and_locks_begin_at_zero(role):
 def test_what_the_kernel_gives_is_taken():
     given = np.arange(64, dtype=np.int8)
     launch = launch_of(Array(shape=(64,), dtype="int8"), {"x": given})
-    np.testing.assert_array_equal(_inputs(launch, 3)["x"], given)
+    np.testing.assert_array_equal(items_of(launch), given)
     assert arguments_of(launch, 3)[1]["inputs/x.bin"] == given.tobytes()
