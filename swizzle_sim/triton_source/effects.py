@@ -257,14 +257,12 @@ class Effects:
                 self._adds = self._adds or name.startswith("atomic_")
                 parts = call.args if self.source.in_c else _address(call, name)
                 flow = _together(*(self._flow(part, known) for part in parts))
-                self._addressed.setdefault(id(stmt), set()).update(*map(loaded, parts))
                 if not self.source.in_c:
                     self._masks.setdefault(id(stmt), []).extend(_mask_of(call))
                     if any(word.arg is None for word in call.keywords):
                         self.assumed.append(call.lineno)
             elif (home := self._storing(call)) is not None:
-                flow = self._of_helper(call, home, known)
-                self._addressed.setdefault(id(stmt), set()).update(*map(loaded, call.args))
+                parts, flow = call.args, self._of_helper(call, home, known)
             elif self._is_unknown(stmt, call) and any(self._flow(one, known) for one in call.args):
                 self.assumed.append(call.lineno)  # it may be the store
                 continue
@@ -273,6 +271,7 @@ class Effects:
             if id(call) in within:
                 self.assumed.append(call.lineno)
             self._flows[id(stmt)] = _together(self._flows.get(id(stmt), {}), flow)
+            self._addressed.setdefault(id(stmt), set()).update(*map(loaded, parts))
 
     def _is_unknown(self, stmt: ast.stmt, call: ast.Call) -> bool:
         """Whether a statement is a call of what is neither Triton's nor seen."""

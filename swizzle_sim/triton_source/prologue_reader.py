@@ -388,10 +388,10 @@ class PrologueReader:
             self._refuse_other_stores(loop)
             if programs:
                 self.assumed.append(f"{programs} programs are launched")
-            if carried := effects.carried(loop.stmt.body) - {loop.number} if not loop.is_flat else set():
-                self.assumed.append(
-                    f"{', '.join(sorted(carried))}, which line {loop.stmt.lineno} repeats, moves no tile"
-                )
+            carried = effects.carried(loop.stmt.body) - {loop.number} if not loop.is_flat else set()
+            if carried:
+                said = f"{', '.join(sorted(carried))}, which the loop of line {loop.stmt.lineno} changes,"
+                self.assumed.append(f"{said} moves no store off its tile")
             if line := effects.left_after(body)[0]:
                 self.assumed.append(f"line {line} ends no program before its last tile")
             if loop.is_flat:
