@@ -65,6 +65,9 @@ def test_a_lost_software_pipeline_is_named_and_no_gain():
         (lost, SimpleNamespace(text=b""), None), 0
     )
     assert RemapPrice(before=launched, after=replace(launched, spills=10)).is_costly
+    spilling = replace(launched, spills=50)
+    assert not RemapPrice(before=spilling, after=replace(launched, spills=54)).is_costly
+    assert RemapPrice(before=spilling, after=replace(launched, spills=80)).is_costly
 
 
 def test_registers_without_occupancy_are_no_loss_and_not_free():
