@@ -31,14 +31,13 @@ ELSEWHERE = {  # pattern -> why it is not run here
     r"--context mine\.py|--program|--replay runs|--resume runs|keep runs": "tests/agent and search, on their runs",
     r"\bbias_add\b|captured\.trace": "a package of one's own: tests/docs/test_suite_kernel.py",
     r"lab mcp|swizzle-sim explore": "a server: tests/agent/test_mcp.py, tests/explore, tests/browser",
-    r"kernels --scored$": "hours",
+    r"swizzle-sim (retune|fleet)": "a library's table, recordings or the whole suite: tests/search",
     r"check gemm\.py$": "tests/docs, with what is printed",
 }
 SHORTER = [  # what makes minutes of them seconds, beyond `smaller`
     (r"(?<=^swizzle-sim optimize )(?!gemm\b)(.*)", r"\1 --no-uncertainty"),
     (r"(?<=^swizzle-sim optimize gemm) --tune tiles$", " --tune tiles --evaluations 5"),
     (r"--tune configs", "--tune configs --evaluations 4"),
-    (r"(?<=kernels softmax) M=1024 N=1024", ""),  # it takes names alone
     (r"(--proposer (?:llm|direct|two-stage))", r"\1 --iterations 1"),
 ]
 TYPED = {one.text: one for one in all_typed() if one.words[0] == "swizzle-sim" and only_parsed(one.text)}
