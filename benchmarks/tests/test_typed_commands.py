@@ -36,8 +36,7 @@ ELSEWHERE = {  # pattern -> why it is not run here
 }
 SHORTER = [  # what makes minutes of them seconds, beyond `smaller`
     (r"(?<=^swizzle-sim optimize )(?!gemm\b)(.*)", r"\1 --no-uncertainty"),
-    (r"(?<=^swizzle-sim optimize gemm) --tune tiles$", " --tune tiles --evaluations 5"),
-    (r"--tune configs", "--tune configs --evaluations 4"),
+    (r" --tune( [a-z,]+)?$", r" --tune\1 --evaluations 4"),
     (r"(--proposer (?:llm|direct|two-stage))", r"\1 --iterations 1"),
 ]
 TYPED = {one.text: one for one in all_typed() if one.words[0] == "swizzle-sim" and only_parsed(one.text)}
