@@ -212,6 +212,7 @@ OBJECTIVES = {
         Objective("l2_hit_rate", "L2 hit rate", "", lambda score: score.l2_hit_rate, largest=True),
         Objective("hbm_bytes", "HBM bytes", "B", lambda score: score.hbm_bytes),
         Objective("energy", "energy", "J", lambda score: score.energy_j),
+        Objective("balance", "makespan over ideal", "times", lambda score: uneven_of(score)),
     )
 }
 TIME, HIT_RATE = OBJECTIVES["time"], OBJECTIVES["l2_hit_rate"]

@@ -174,7 +174,7 @@ def test_where_hit_rates_decide_the_best_on_a_sample_of_xcds_go_first(small, tig
 
 
 def test_times_are_not_screened_by_the_lockstep_replay(small, tight, tmp_path):
-    for names, screened in (("time", 0), ("energy", 0), ("hbm_bytes", 1)):
+    for names, screened in (("time", 0), ("energy", 0), ("balance", 0), ("hbm_bytes", 1)):
         plan = SearchPlan(evaluations=20, objectives=read_objectives(names))
         found = search([small], tight, tmp_path / names, plan, replay="timed")
         assert any("screened" in a.verdict for a in found.attempts) == screened
