@@ -123,8 +123,8 @@ class RunOptions:
         option(
             "--objective",
             metavar="NAME",
-            help="time, l2_hit_rate, hbm_bytes, energy, balance (makespan over ideal), or two with a comma (Pareto); by "
-            "default time where the times of the GPU rank orders, else l2_hit_rate.",
+            help="time, l2_hit_rate, hbm_bytes, energy, balance (makespan over ideal), or two with a comma (Pareto); "
+            "by default time where the times of the GPU rank orders, else l2_hit_rate.",
             offers=("time", "l2_hit_rate", "hbm_bytes", "energy", "balance"),
         ),
     ] = None

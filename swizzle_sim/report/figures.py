@@ -34,7 +34,13 @@ MAX_BINS = 200  # of the time axis: more are thinner than a line
 LOG_FROM = 300  # attempts from which the axis is logarithmic: most of what is gained comes early
 RASTER_FROM = 1000  # dots from which an SVG holds them as one image
 HEAT = "cividis"  # evenly darker for colour-blind readers too
-UNITS = {"l2_hit_rate": (100, "%"), "time": (1, "µs"), "hbm_bytes": (1e-9, "GB"), "energy": (1, "J"), "balance": (1, "times")}
+UNITS = {
+    "l2_hit_rate": (100, "%"),
+    "time": (1, "µs"),
+    "hbm_bytes": (1e-9, "GB"),
+    "energy": (1, "J"),
+    "balance": (1, "times"),
+}
 
 
 def xcd_map(

@@ -205,6 +205,11 @@ class BestSoFar:
         return f"best {self._objective.spoken} {figure}"
 
 
+def uneven_of(score: Score) -> float:
+    """Makespan over the ideal of evenly shared CU time; 1 where it was not counted."""
+    return 1.0 if score.balance is None else score.balance.over_ideal
+
+
 OBJECTIVES = {
     one.name: one
     for one in (
@@ -212,7 +217,7 @@ OBJECTIVES = {
         Objective("l2_hit_rate", "L2 hit rate", "", lambda score: score.l2_hit_rate, largest=True),
         Objective("hbm_bytes", "HBM bytes", "B", lambda score: score.hbm_bytes),
         Objective("energy", "energy", "J", lambda score: score.energy_j),
-        Objective("balance", "makespan over ideal", "times", lambda score: uneven_of(score)),
+        Objective("balance", "makespan over ideal", "times", uneven_of),
     )
 }
 TIME, HIT_RATE = OBJECTIVES["time"], OBJECTIVES["l2_hit_rate"]
@@ -384,11 +389,6 @@ def _score(one: Attempt) -> Score:
     if one.score is None:
         raise ValueError(f"attempt {one.number} has no score")
     return one.score
-
-
-def uneven_of(score: Score) -> float:
-    """Makespan over the ideal of evenly shared CU time; 1 where it was not counted."""
-    return 1.0 if score.balance is None else score.balance.over_ideal
 
 
 def is_costly(score: Score) -> bool:
