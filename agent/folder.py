@@ -1,7 +1,8 @@
 """`FolderEndpoint`: a folder in place of a server. Each question is a file, and its answer a file beside it.
 
-``--model folder/NAME --api-base FOLDER`` writes ``001-DIGEST.prompt.md`` and reads ``001-DIGEST.answer.md``. A question
-without an answer ends the command with code ``waiting``: the same study goes on, or ``optimize --resume RUN``.
+``--model folder/NAME --api-base FOLDER`` writes ``001-DIGEST.prompt.md`` and reads ``001-DIGEST.answer.md``; a picture
+that goes with the question is ``001-DIGEST.prompt.png``, a second one ``001-DIGEST.prompt.2.png``. A question without
+an answer ends the command with code ``waiting``: the same study goes on, or ``optimize --resume RUN``.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ class FolderEndpoint:
         if asked is None:
             number = 1 + sum(1 for _ in self.folder.glob("*.prompt.md"))
             asked = self.folder / f"{number:03d}-{digest}.prompt.md"
+            for i, png in enumerate(_pictures(request), 1):
+                asked.with_suffix(".png" if i == 1 else f".{i}.png").write_bytes(png)
             asked.write_text(prompt, encoding="utf-8")
         answered = asked.with_name(asked.name.replace(".prompt.", ".answer."))
         if not answered.is_file():
@@ -57,3 +60,9 @@ def _said(request: Request) -> list[tuple[str, str]]:
         parts = [dataclasses.asdict(part) for part in message.parts]
         found.append((str(message.role), "\n".join(str(part.get("text") or PICTURE) for part in parts)))
     return found
+
+
+def _pictures(request: Request) -> list[bytes]:
+    """Pictures of a request."""
+    parts = [part for message in request.messages for part in message.parts]
+    return [part.bytes for part in parts if part.type == "image"]

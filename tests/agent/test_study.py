@@ -75,6 +75,14 @@ def test_answers_may_come_from_a_folder(study, tmp_path):
     assert [row["codes"] for row in found["rows"]] == [["grid-collision", "scored"]] * 3
 
 
+def test_a_picture_lies_beside_its_question(study, tmp_path):
+    answers = tmp_path / "answers"
+    with pytest.raises(ModelError, match="waits"):
+        run_study(study("contexts", str(answers), models=("folder/by-hand",), settings={"image": True}))
+    (png,) = answers.glob("*/*.png")
+    assert png.read_bytes().startswith(b"\x89PNG") and png.with_suffix(".md").is_file()
+
+
 def test_a_benchmark_scores_a_model_at_drawn_sizes(tmp_path, mi300x, monkeypatch):
     monkeypatch.setattr("swizzle_agent.benchmark.LEAST_SIZE", 128)
 
