@@ -249,7 +249,9 @@ def picture_png(scorer: Scorer, order: np.ndarray) -> bytes:
     ----------
     order : (n_workgroups,) int64
     """
+    from matplotlib import colormaps
     from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.colors import ListedColormap
     from matplotlib.figure import Figure
 
     plan, grid = scorer.plan, scorer.kernel.grid
@@ -259,15 +261,17 @@ def picture_png(scorer: Scorer, order: np.ndarray) -> bytes:
     figure = Figure(figsize=(10, 5), dpi=80, layout="constrained")
     FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2)
-    shown = left.imshow(_masked(xcd), cmap="tab10", vmin=-0.5, vmax=9.5, interpolation="nearest")
+    xcds = min(10, scorer.gpu.xcds)
+    colours = ListedColormap(colormaps["tab10"](range(xcds)))
+    shown = left.imshow(_masked(xcd), cmap=colours, vmin=-0.5, vmax=xcds - 0.5, interpolation="nearest")
     left.set_title("XCD that computes each tile")
-    figure.colorbar(shown, ax=left, ticks=range(min(10, scorer.gpu.xcds)))
+    figure.colorbar(shown, ax=left, ticks=range(xcds))
     misses = right.imshow(_masked(plane(grid, missed)), cmap="viridis_r", interpolation="nearest")
     right.set_title("L2 misses of each tile [lines, estimated]")
     figure.colorbar(misses, ax=right)
     for axes in (left, right):
-        axes.set_xlabel("n")
-        axes.set_ylabel("m")
+        axes.set_xlabel("tile column (pid_n)")
+        axes.set_ylabel("tile row (pid_m)")
     out = io.BytesIO()
     figure.savefig(out, format="png", metadata={"Software": None})
     return out.getvalue()
