@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import os
 import re
 import time
 from collections.abc import Iterator, Sequence
@@ -102,7 +101,7 @@ def check_files(
     files: Sequence[tuple[Path, str]], over: Options | None = None, *, jobs: int = 0
 ) -> Iterator[list[CheckResult]]:
     """Yield the results of each file, or of the one function that is named with it, in the order given."""
-    processes = jobs or (_cores() if len(files) >= _WORTH_PROCESSES else 1)
+    processes = jobs or (-1 if len(files) >= _WORTH_PROCESSES else 1)
     if processes == 1:
         yield from (_all_of(file, over, function) for file, function in files)
         return
@@ -118,10 +117,6 @@ def check_files(
 
 def _all_of(file: Path, over: Options | None, function: str) -> list[CheckResult]:
     return list(check_file(file, over, function))
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _through(target: Target, point: Point) -> str:
