@@ -4,13 +4,20 @@ import operator
 
 from swizzle_sim.language import ir as nodes
 
+
+def _shifted(a, b):
+    if b > 4096:  # such a candidate is refused, and its answer may not fit the memory
+        raise ValueError(f"a shift by {b}")
+    return a << b
+
+
 _OPERATIONS = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
     "//": operator.floordiv,
     "%": operator.mod,
-    "<<": operator.lshift,
+    "<<": _shifted,
     ">>": operator.rshift,
     "&": operator.and_,
     "|": operator.or_,

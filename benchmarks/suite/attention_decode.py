@@ -9,21 +9,9 @@ import math
 
 import numpy as np
 
-from .declared import GRIDS, Declared, Sizes, Tensor, cdiv, lines_of
+from .declared import GRIDS, Declared, Tensor, lines_of
 from .flash_attention import HEADS
-
-
-def splits(s: Sizes) -> tuple[np.ndarray, np.ndarray]:
-    """(SPLITS,) first key of each split, and the key behind its last; equal where the split is empty."""
-    first = np.arange(s.SPLITS) * cdiv(s.S, s.SPLITS)
-    return np.minimum(first, s.S), np.minimum(first + cdiv(s.S, s.SPLITS), s.S)
-
-
-def steps_of(s: Sizes, split: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """First key of each step of a workgroup's split, and how many keys: (n_workgroups, steps), 0 behind its end."""
-    first, end = (place[split][:, None] for place in s.splits)
-    start = first + np.arange(int(s.steps.max()))[None, :] * s.BLOCK_N
-    return start, np.clip(end - start, 0, s.BLOCK_N)
+from .splits import IN_SPLITS, of_splits, steps_of
 
 
 def access(s, build, pid, q, k, v, part, lse) -> None:
@@ -34,22 +22,6 @@ def access(s, build, pid, q, k, v, part, lse) -> None:
     at, size = (batch[:, None], (head // (s.H // s.HKV))[:, None], start, 0), (1, 1, keys, s.D)
     build.step(build.read_box(k, at=at, size=size), build.read_box(v, at=at, size=size))
     build.step(build.write_box(part, at=(*pid, 0), size=(1, 1, 1, s.D)), build.write_box(lse, at=pid, size=(1, 1, 1)))
-
-
-def of_splits(s: Sizes, scores: np.ndarray, weighted) -> tuple[np.ndarray, np.ndarray]:
-    """Partial outputs and log-sum-exps of scores (B, H, S); zeros and minus infinity for a split without keys.
-
-    ``weighted(weights, keys)`` sums the values of a slice of keys.
-    """
-    part, lse = [], []
-    for first, end in zip(*s.splits, strict=True):
-        mine = scores[:, :, first:end]
-        most = mine.max(axis=-1, initial=-np.inf)
-        weights = np.exp(mine - most[..., None])
-        total = np.maximum(weights.sum(axis=-1), 1)  # the largest weight is 1: less is of no keys
-        part.append(weighted(weights, slice(first, end)) / total[..., None])
-        lse.append(most + np.log(total))
-    return np.stack(part, axis=2), np.stack(lse, axis=2)
 
 
 def reference(s, q, k, v) -> tuple[np.ndarray, np.ndarray]:
@@ -78,8 +50,7 @@ sequences share no key with them. No key is read twice by one workgroup.""",
     sizes={"B": 4, "H": 64, "HKV": 8, "S": 32768, "D": 128, "SPLITS": 16, "BLOCK_N": 64},
     derived={
         "scale": lambda s: 1 / math.sqrt(s.D),
-        "splits": splits,
-        "steps": lambda s: cdiv(s.splits[1] - s.splits[0], s.BLOCK_N),  # (SPLITS,) trips through the loop over keys
+        **IN_SPLITS,
     },
     grid="B H SPLITS",
     others=others,

@@ -60,10 +60,7 @@ block m lies beyond the end it leaves. Else it reads BLOCK_M rows of Q, all of K
 n % H // (H / HKV) (up to the diagonal if CAUSAL), BLOCK_N rows of each a step, and writes BLOCK_M rows of O. Workgroups
 of the H / HKV query heads of one key head of a sequence, a run of columns of the grid, share K and V. All heads of a
 token lie side by side. The work of a workgroup grows with its sequence and, if CAUSAL, with m.""",
-    sources=(
-        "FlashAttention-2, arXiv 2307.08691 (algorithm, cumulated lengths)",
-        "Llama 3, arXiv 2407.21783 (heads)",
-    ),
+    sources=("FlashAttention-2, arXiv 2307.08691 (algorithm, cumulated lengths)", "Llama 3, arXiv 2407.21783 (heads)"),
     sizes={"B": 16, "H": 32, "HKV": 8, "S": 4096, "D": 128, "CAUSAL": True, "SEED": 1, "BLOCK_M": 128, "BLOCK_N": 64},
     derived={
         **attention.derived,

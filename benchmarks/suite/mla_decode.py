@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from .attention_decode import attention_decode, of_splits, steps_of
 from .declared import DOT, GRIDS, Declared, Tensor, lines_of, up
+from .splits import IN_SPLITS, of_splits, steps_of
 
 NOPE = 128  # of a head's key before its projection is absorbed: the scale of the scores
 
@@ -50,7 +50,7 @@ read the same tokens: in the launch they are B ids apart. Other sequences and sp
     sources=("DeepSeek-V2, arXiv 2405.04434 (latents, sizes)", "sglang and vLLM, Triton decode (grid)"),
     sizes={"B": 4, "H": 128, "S": 32768, "LATENT": 512, "ROPE": 64, "SPLITS": 16, "BLOCK_H": 16, "BLOCK_N": 32},
     derived={
-        **{name: attention_decode.derived[name] for name in ("splits", "steps")},
+        **IN_SPLITS,
         "scale": lambda s: 1 / math.sqrt(NOPE + s.ROPE),
         "wide": lambda s: s.LATENT + s.ROPE,
         "products": lambda s: 2 * s.LATENT + s.ROPE,  # of a query and a token

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
+from math import prod
 from typing import Any
 
 from swizzle_sim.language.grid import Grid
@@ -143,9 +144,9 @@ def sized_launches(
     for values in product(*ranges.values()):
         chosen = dict(zip(ranges, values, strict=True))
         counts = [calculate(part, {**of_gpu, **fixed, **chosen}, launch) for part in parts]
-        if min(counts) < 1 or (loose and _product(counts) > _MOST_TILES):
+        if min(counts) < 1 or (loose and prod(counts) > _MOST_TILES):
             continue
-        grid = Grid((_product(counts),), (counts[0], counts[1])) if tiles else Grid(tuple(counts))
+        grid = Grid((prod(counts),), (counts[0], counts[1])) if tiles else Grid(tuple(counts))
         yield grid, {name: value for name, value in {**fixed, **chosen}.items() if name in form.inputs}
 
 
@@ -158,13 +159,6 @@ def _size_of(block: Expr | None, fixed: Mapping[str, int]) -> int:
     if isinstance(block, Int):
         return max(block.value, 1)
     return max(fixed.get(block.name, 1), 1) if isinstance(block, Name) else 1
-
-
-def _product(counts: Iterable[int]) -> int:
-    total = 1
-    for count in counts:
-        total *= count
-    return total
 
 
 def need_launch(form: Form, sizes: Mapping[str, Any], launch: str, name: str) -> None:

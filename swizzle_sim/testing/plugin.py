@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -109,7 +108,7 @@ class SwizzleItem(pytest.Item):
             raise CheckFailed(self.problem)
         from swizzle_sim.testing.run import check_target  # noqa: PLC0415
 
-        result = check_target(replace(self.target, is_called=True))
+        result = check_target(self.target)
         if result.status == "skipped":
             pytest.skip(result.message.partition("\n")[0])
         if result.status != "passed":

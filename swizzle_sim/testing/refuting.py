@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations_with_replacement, product
+from math import prod
 from typing import TYPE_CHECKING
 
 from swizzle_sim.language.grid import Grid
@@ -47,9 +48,7 @@ def periods(form: Form, sizes: tuple[int, ...] = ()) -> list[int]:
     base = sorted(found)[:8]
     for count in (2, 3):
         for chosen in combinations_with_replacement(base, count):
-            total = 1
-            for value in chosen:
-                total *= value
+            total = prod(chosen)
             if total <= LARGEST // 4:
                 found.add(total)
     kept = sorted(found)

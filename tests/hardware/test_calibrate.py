@@ -95,7 +95,8 @@ def test_the_program_compiles_for_amd(tmp_path):
 def test_the_command_prints_what_it_measured(capsys, monkeypatch):
     from swizzle_sim.cli import main
 
-    monkeypatch.setattr("sys.argv", ["swizzle-sim", "calibrate", "--gpu", "h200", "--measured", str(PRINTED), "--json"])
+    words = ["swizzle-sim", "lab", "calibrate", "--gpu", "h200", "--measured", str(PRINTED), "--json"]
+    monkeypatch.setattr("sys.argv", words)
     with pytest.raises(SystemExit) as stop:
         main()
     assert stop.value.code == 0

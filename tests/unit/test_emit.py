@@ -325,7 +325,7 @@ def check_answers(form, grid, sizes):
     ]
     try:
         wanted = [naive_language.results(form, dict(values)) for values in known]
-    except (ArithmeticError, ValueError, MemoryError):  # the last: 7 << 2**62
+    except (ArithmeticError, ValueError):
         return  # a candidate that is refused on some workgroup is never emitted
     assert [naive_language.results(short, dict(values)) for values in known] == wanted
 

@@ -1,6 +1,6 @@
 """Bundles and surroundings not to be trusted, on a node with a GPU: is each refused, and does the rest go on?
 
-    python -m tests.attack.node_bundles BUNDLE [--json FILE] [--jobs N]     BUNDLE: of transpose, with two candidates
+    python -m benchmarks.tests.node_bundles BUNDLE [--json FILE] [--jobs N]     of transpose, with two candidates
 
 Each attack works on a copy of the bundle and runs its ``confirm.py``. Where it changes a file it also mends the
 manifest, as somebody would who wants to be believed; where it does not, the digests must notice.

@@ -1,0 +1,102 @@
+"""Rows of a measured bundle, in the columns of `contributed`: one line a number, with what repeats the measurement."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from swizzle_sim.hardware.agreement import Agreement, agreement
+from swizzle_sim.hardware.node.manifest import RIGHT
+from swizzle_sim.hardware.results import of_kinds, pairs_in
+from swizzle_sim.language import family
+from xcd_model.errors import HardwareError
+
+from .contributed import COLUMNS
+
+HIT_RATE = {"amd": "l2_hit_pct", "nvidia": "l2_read_hit_pct"}
+
+
+def csv_in(folder: Path) -> str:
+    """Rows of all results of a run folder or a bundle folder, as CSV text."""
+    return csv_of(*(agreement(manifest, result) for manifest, result in pairs_in(folder)))
+
+
+@of_kinds("the result")
+def csv_of(*found: Agreement) -> str:
+    """Rows as CSV text."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for one in found:
+        writer.writerows(rows_of(one))
+    return out.getvalue()
+
+
+def rows_of(found: Agreement) -> Iterator[dict[str, Any]]:
+    """Rows of everything measured."""
+    if found.kind != "measured":
+        raise HardwareError(f"this result is {found.kind}, not measured: it makes no fidelity rows")
+    first = {name: value for name, value, *_ in _quantities(found, found.measurements[0].candidate)}
+    sources = {one["id"]: one["source"] or family("identity") for one in found.manifest["candidates"]}
+    for one in found.measurements:
+        if one.right not in RIGHT:
+            continue
+        for quantity, value, low, high in _quantities(found, one.candidate):
+            yield {
+                **_machine(found),
+                "id": f"{found.manifest['kernel']}-{found.manifest['bundle'][:8]}/{one.candidate}:{quantity}",
+                "kernel": found.manifest["kernel"],
+                "problem": json.dumps(found.manifest["problem"]),
+                "order": "identity" if one.candidate == found.measurements[0].candidate else one.name,
+                "mapping": sources[one.candidate],
+                "bijective": "True",
+                "resources": json.dumps(_resources(found, one.candidate)),
+                "quantity": quantity,
+                **{"value": value, "low": low, "high": high, "baseline": first.get(quantity, "")},
+                "note": "; ".join(one.doubts),
+            }
+
+
+def _machine(found: Agreement) -> dict[str, str]:
+    machine, profiler = found.result["machine"], found.result.get("profiler") or {}
+    versions = machine.get("versions") or {}
+    rocm = machine.get("rocm") or versions.get("hip")
+    named = {
+        "gpu": found.manifest["gpu"]["name"],
+        "driver": machine.get("nvidia_smi") or (f"ROCm {rocm}" if rocm else ""),
+        "compiler": f"Triton {versions['triton']}, PyTorch {versions.get('torch')}" if versions.get("triton") else "",
+        "command": f"confirm.py of bundle {found.manifest['bundle'][:12]}, "
+        f"{profiler.get('version') or 'no profiler'}; {profiler.get('caches', 'GPU events only')}",
+    }
+    for field, text in named.items():
+        if not text:
+            raise HardwareError(f"the result names no {field}: without it the row cannot be measured a second time")
+    return named
+
+
+def _quantities(found: Agreement, candidate: str) -> list[tuple[str, float, float, float]]:
+    """Quantity, value, lowest and highest."""
+    vendor = found.manifest["gpu"]["vendor"]
+    one = next(m for m in found.measurements if m.candidate == candidate)
+    counters = found.result["candidates"][candidate].get("counters", {})
+    rows: list[tuple[str, float, float, float]] = []
+    if one.l2_hit_rate is not None:
+        rows.append((HIT_RATE[vendor], *(3 * (100 * one.l2_hit_rate,))))
+    direct = {"l2_hits": "TCC_HIT_sum", "l2_misses": "TCC_MISS_sum"}
+    direct |= {"dram_read_bytes": "dram__bytes_read.sum", "dram_write_bytes": "dram__bytes_write.sum"}
+    for quantity, name in direct.items():
+        if name in counters:
+            rows.append((quantity, *(counters[name][key] for key in ("value", "lowest", "highest"))))
+    if one.time_cold_us is not None:
+        rows.append(("time_us", one.time_cold_us, *one.spreads["time_cold_us"]))
+    return rows
+
+
+def _resources(found: Agreement, candidate: str) -> dict[str, int]:
+    counters = found.result["candidates"][candidate].get("counters", {})
+    names = {"registers": "launch__registers_per_thread", "shared_bytes": "launch__shared_mem_per_block"}
+    return {key: int(counters[name]["value"]) for key, name in names.items() if name in counters}
