@@ -32,7 +32,7 @@ KINDS = {
     "box": "of three axes",
 }
 XCD_COUNTS = (1, 2, 3, 4, 6, 8)
-_UNCONDITIONAL = (EVERY_GRID, EVERY_GRID_TRIED)
+_UNCONDITIONAL = frozenset({EVERY_GRID, EVERY_GRID_TRIED, "everywhere"})  # the last: in histories of before 0.3
 
 # One workgroup, fewer than XCDs, primes, one off a multiple, multiples of 8 and 64, powers of two.
 _LINES = (1, 2, 3, 5, 7, 8, 12, 16, 24, 31, 36, 48, 63, 64, 65, 72, 96, 97, 100, 120, 128, 144, 192, 216, 256, 257, 288)

@@ -33,7 +33,7 @@ Asked = Candidate | str | Iterable[Candidate | str]
 Strategy = Generator[Any, Any, None]  # yields `Asked`, gets an attempt or a list of them
 OnAttempt = Callable[[Attempt, int, int], None]
 Judges = Callable[[Candidate], Judge]  # of several kernels, such as one kernel in several configurations
-COUNTED_AS = {FULL_REPLAY: "replay", "parse": "refused", "grid": "refused"}  # by stage
+COUNTED_AS = {FULL_REPLAY: "replay", "replay": "replay", "parse": "refused", "grid": "refused"}  # by stage, old and new
 
 
 @dataclass(frozen=True, kw_only=True)
