@@ -46,6 +46,8 @@ Where = Annotated[str, _of_files("--where", metavar="CONDITION", help=_WHERE)]
 _LAUNCH = "Launch grid of files in their sizes: 'cdiv(M, 64)'."
 Answer = Annotated[str, _of_files("--answer", metavar="NAMES", help="Names that hold the tile in a Triton file.")]
 _EXPLAIN = "Of a file's remap that is refuted: conditions and a repair that are proved."
+_CALL = "Call marked Python functions, each in a process of its own, in place of reading them: runs their files."
+Call = Annotated[bool, _of_files("--call", help=_CALL)]
 Sarif = Annotated[Path | None, _of_files("--sarif", metavar="FILE", help="Write SARIF 2.1.0 there.")]
 _CERTIFICATE = "Write the proofs there: python -m swizzle_sim.proof.checker FILE checks them, with code of its own."
 Certificate = Annotated[Path | None, option("--certificate", metavar="FILE", help=_CERTIFICATE)]
@@ -71,6 +73,7 @@ class Given:
     launch: Annotated[str, _of_files("--launch", metavar="EXPRESSION", help=_LAUNCH)] = ""
     answer: Answer = ""
     explain: Annotated[bool, _of_files("--explain", help=_EXPLAIN)] = False
+    call: Call = False
 
     @property
     def words(self) -> list[str]:
@@ -153,7 +156,7 @@ def check(
     """Check that swizzles are bijections; exit 1 if one is not, 2 if one is not checked or there is none.
 
     With --grid or --kernel: there, and on a lattice of other grids. Files and folders without: on every small grid, or
-    as their # swizzle-check comments say. Functions are read: nothing of a file is imported or run.
+    as their # swizzle-check comments say. Functions are read: nothing of a file is imported or run without --call.
     """
     from swizzle_sim.cli.check_results import print_advice, print_annotations
     from swizzle_sim.testing.run import exit_status
@@ -287,7 +290,7 @@ def _on_all_grids(given: Given, folders: Folders, json: bool) -> list[CheckResul
         files += [(file, function) for file in found]
     results: list[CheckResult] = []
     with Progress("checking", "files") as progress:
-        for k, of_file in enumerate(check_files(files, over, jobs=folders.jobs), 1):
+        for k, of_file in enumerate(check_files(files, over, jobs=folders.jobs, call=given.call), 1):
             results += [explained(one, over) for one in of_file] if given.explain else of_file
             if len(files) > 1:
                 progress(k, len(files))

@@ -14,6 +14,7 @@ from swizzle_sim.language.ir import Form
 from swizzle_sim.language.swizzle import Swizzle
 from swizzle_sim.language.verdict import Budget, Counterexample
 from swizzle_sim.language.vm import counterexample_at, run
+from swizzle_sim.testing.called import Called
 from swizzle_sim.testing.directive import Options
 from swizzle_sim.testing.expression import names_of
 from swizzle_sim.testing.files import TEXTS, Target, is_there, targets_of
@@ -198,7 +199,7 @@ def as_candidate(
     target = _target(source)
     if target is None:
         return TextCandidate(_text(str(source)), given.single, names_of(launch)), given
-    return load(replace(target, options=given.over(target.options), marked=True))
+    return load(replace(target, options=given.over(target.options), marked=True, is_called=True))
 
 
 def load(target: Target) -> tuple[Candidate, Options]:
@@ -207,6 +208,8 @@ def load(target: Target) -> tuple[Candidate, Options]:
     if target.kind == "text":
         text = MappedText(target.text, target.name, str(target.path))
         return TextCandidate(text, options.single, names_of(options.launch)), options
+    if target.kind == "function" and target.is_called:
+        return FunctionCandidate(Called(target.path, target.function), options.single, target.name), options
     return _load_read(target)
 
 

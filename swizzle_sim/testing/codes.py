@@ -32,6 +32,7 @@ RULES = (
     Rule("SW103", "division", "A division by zero, or of opposite signs", ("division-by-zero", "signed-division")),
     Rule("SW104", "shift", "A shift by less than 0 or more than 31 bits", ("shift",)),
     Rule("SW105", "endless", "A workgroup takes too many steps", ("step-limit",)),
+    Rule("SW106", "raises", "A function that is called raises, or ends its process", ("raised", "died")),
     Rule("SW107", "torn-cluster", "Workgroups of one cluster do not stay together", ("torn-cluster",)),
     Rule("SW108", "deadlock", "A tile is handed out before one that it waits for", ("deadlock",)),
     Rule("SW201", "no-value", "A name has no value: give it one in a comment", words="no value|some paths only"),

@@ -21,7 +21,7 @@ class Target:
     """One thing to check."""
 
     path: Path
-    kind: str  # ``text``, or ``read`` of a function, in the text of its file
+    kind: str  # A function is read in the text of its file; plain Python with a mark may be called in place of it
     name: str  # ``file`` or ``file::function``
     function: str = ""  # empty for a text
     line: int = 1  # where it begins, counted from 1
@@ -33,6 +33,7 @@ class Target:
     likely: bool = True
     until: int = 0  # last line of statements between ``# swizzle: begin`` and ``# swizzle: end``; 0 for a function
     options: Options = field(default_factory=Options)
+    is_called: bool = False  # whether plain Python with a mark is called, in a process of its own, and not read
 
 
 def targets_of(path: Path, function: str = "") -> list[Target]:
@@ -66,11 +67,13 @@ def _of_source(path: Path, wanted: str) -> list[Target]:
         lines = _above(node, source)
         marked = bool(lines)
         options = read_directives(lines, str(path))
-        kind = "" if marked and not source.is_read(name) else likeness(source, name)
+        is_read = source.is_read(name)
+        kind = "" if marked and not is_read else likeness(source, name)
         if options.off or not (marked or kind or wanted):
             continue
-        what = f"{path.name}::{name}", name, node.lineno
-        found.append(Target(path, "read", *what, "", marked, kind == "remap", 0, options))
+        called = marked and not (is_read or source.in_c) and name in source.functions
+        how, likely = "function" if called else "read", kind == "remap"
+        found.append(Target(path, how, f"{path.name}::{name}", name, node.lineno, "", marked, likely, 0, options))
     return sorted(found, key=lambda one: one.line)
 
 

@@ -18,6 +18,7 @@ from swizzle_sim.language.grid import Grid, bind
 from swizzle_sim.language.ir import AXES, COORDINATES, GRID_NAMES, Form
 from swizzle_sim.language.verdict import Budget, Counterexample, OutOfRange, where_text
 from swizzle_sim.language.vm import counterexample_of
+from swizzle_sim.testing.called import Died
 from swizzle_sim.testing.expression import refuse_more, value_of
 from xcd_model.errors import LanguageError, UnknownName
 
@@ -35,9 +36,9 @@ class FunctionCandidate:
     assumed: tuple[str, ...] = ()
     tiles: tuple[str, ...] = ()
 
-    def __init__(self, function: Callable[..., Any], sizes: Mapping[str, int | str]):
+    def __init__(self, function: Callable[..., Any], sizes: Mapping[str, int | str], name: str = ""):
         self.function, self.sizes = function, dict[str, Any](sizes)
-        self.name = getattr(function, "__name__", type(function).__name__)
+        self.name = name or getattr(function, "__name__", type(function).__name__)
         named = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
         parameters = [one for one in inspect.signature(function).parameters.values() if one.kind not in named]
         wanted = [one for one in parameters if one.default is one.empty or one.name in {*GRID_NAMES, GRID, *self.sizes}]
@@ -64,6 +65,8 @@ class FunctionCandidate:
             for pid in range(grid.num_pids):
                 try:
                     answers.append(self._call(_at(values, pid)))
+                except Died:
+                    raise
                 except Exception as error:
                     said = f"pid {pid}: {self.name} raises {type(error).__name__}: {error} {where_text(grid, num_xcds)}"
                     return Counterexample("raised", said, (pid,))
@@ -74,6 +77,8 @@ class FunctionCandidate:
         for grid in (Grid((6,), (2, 3)), Grid((2, 3)), Grid((2, 3, 2))):
             try:
                 answer = self._call(_at(self._values(grid, 2, {}), 0))
+            except Died:
+                raise
             except Exception:  # not this kind; if it is no kind, trying it says why
                 continue
             names = ["pid", *_axes(grid)]
@@ -115,6 +120,8 @@ class FunctionCandidate:
                 probes = np.unique(np.linspace(0, grid.num_pids - 1, _PROBES).astype(int)).tolist()
                 if all(self._call(_at(values, pid)) == rows[pid] for pid in probes):
                     return rows
+        except Died:
+            raise
         except Exception:  # whatever it is, single calls say it better
             pass
         self._arrays = False

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -108,7 +109,7 @@ class SwizzleItem(pytest.Item):
             raise CheckFailed(self.problem)
         from swizzle_sim.testing.run import check_target  # noqa: PLC0415
 
-        result = check_target(self.target)
+        result = check_target(replace(self.target, is_called=True))
         if result.status == "skipped":
             pytest.skip(result.message.partition("\n")[0])
         if result.status != "passed":

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from swizzle_sim.language.verdict import REFUTED
+from swizzle_sim.testing.called import Died
 from swizzle_sim.testing.candidate import load
 from swizzle_sim.testing.codes import rule_of
 from swizzle_sim.testing.directive import Options
@@ -56,7 +58,9 @@ class CheckResult:
         return f"{self.message}\n  add: {self.advice}" if self.advice else self.message
 
 
-def check_file(path: Path, over: Options | None = None, function: str = "") -> Iterator[CheckResult]:
+def check_file(
+    path: Path, over: Options | None = None, function: str = "", *, call: bool = False
+) -> Iterator[CheckResult]:
     """Yield a result for everything in a file that is to be checked; nothing raises."""
     try:
         targets = [one for one in targets_of(path, function) if not function or one.function == function]
@@ -66,7 +70,7 @@ def check_file(path: Path, over: Options | None = None, function: str = "") -> I
         yield CheckResult(str(path), path.name, "error", str(error), code=error.code)
         return
     for target in targets:
-        result = check_target(replace(target, marked=target.marked or bool(function)), over)
+        result = check_target(replace(target, marked=target.marked or bool(function), is_called=call), over)
         # of a function that is plainly no remap nothing is lost
         if result.status != "skipped" or target.likely or result.code in (LOOP, "unsigned"):
             yield result
@@ -83,9 +87,12 @@ def check_target(target: Target, over: Options | None = None) -> CheckResult:
     try:
         candidate, options = load(replace(target, options=over.over(target.options)) if over else target)
         outcome = settle(candidate, try_points(candidate, points_of(candidate, options)), options)
+    except Died as error:
+        return result("failed", str(error), error.code, verdict=REFUTED)
     except (LanguageError, OptionError) as error:
         if target.marked:
-            return result("error", str(error), error.code)
+            hint = "; --call calls it in place of reading it" if target.kind == "function" else ""
+            return result("error", f"{error}{hint}", error.code)
         return result("skipped", str(error), error.code, advice=_comment_to_add(target, error))
     except SwizzleSimError as error:
         return result("error", str(error), error.code)
@@ -98,25 +105,25 @@ def check_target(target: Target, over: Options | None = None) -> CheckResult:
 
 
 def check_files(
-    files: Sequence[tuple[Path, str]], over: Options | None = None, *, jobs: int = 0
+    files: Sequence[tuple[Path, str]], over: Options | None = None, *, jobs: int = 0, call: bool = False
 ) -> Iterator[list[CheckResult]]:
     """Yield the results of each file, or of the one function that is named with it, in the order given."""
     processes = jobs or (-1 if len(files) >= _WORTH_PROCESSES else 1)
     if processes == 1:
-        yield from (_all_of(file, over, function) for file, function in files)
+        yield from (_all_of(file, over, function, call) for file, function in files)
         return
     import joblib  # not for a file or two
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
     parallel = joblib.Parallel(n_jobs=processes, return_as="generator")
     try:
-        yield from parallel(joblib.delayed(_all_of)(file, over, function) for file, function in files)
+        yield from parallel(joblib.delayed(_all_of)(file, over, function, call) for file, function in files)
     except TerminatedWorkerError:
         raise RunError("a process that checked files ended: it may lack memory") from None
 
 
-def _all_of(file: Path, over: Options | None, function: str) -> list[CheckResult]:
-    return list(check_file(file, over, function))
+def _all_of(file: Path, over: Options | None, function: str, call: bool) -> list[CheckResult]:
+    return list(check_file(file, over, function, call=call))
 
 
 def _through(target: Target, point: Point) -> str:

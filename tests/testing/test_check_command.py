@@ -189,6 +189,7 @@ def test_a_launch_too_large_to_try_is_proved_or_sampled(text, status, said):
 
 
 def test_a_launch_too_large_is_refused_where_all_of_it_is_needed(folder):
+    assert "at most 4194304" in check("mine.py::back", "--call", "--grid", 2**28).stderr
     assert "at most 4194304" in str(check("contiguous", "--grid", 2**28, "--cluster", 2).exception)
 
 
@@ -199,7 +200,7 @@ def test_a_launch_too_large_is_refused_where_all_of_it_is_needed(folder):
         (["mine.py::nothing"], "no function nothing"),
         ([f"{FILE}::softmax"], "neither pid"),
         (["bad.txt"], "swizzle: 'grids'"),
-        (["odd.py"], "odd.py:3"),
+        (["odd.py"], "--call calls it"),
         (["broken.py"], "no Python"),
         (["naive.txt", "K=3"], "K"),
         (["naive.txt", "--where", "num_pids %"], "not Python"),
@@ -293,6 +294,13 @@ def test_a_file_that_may_not_be_read_is_an_error(folder, monkeypatch):
     assert "mine.py: cannot be read (Permission denied)" in done.stderr
 
 
+def test_a_file_that_prints_does_not_spoil_the_document(folder):
+    (folder / "loud.py").write_text("print('hello')\n# swizzle-check\ndef f(pid):\n    print(pid)\n    return pid\n")
+    done = check("loud.py", "--json", "--call")
+    assert done.exit_code == 0
+    assert json.loads(done.stdout)["counts"] == {"passed": 1, "failed": 0, "error": 0, "skipped": 0, "known": 0}
+
+
 def test_many_files_side_by_side_are_in_order(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for k in range(30):
@@ -304,11 +312,23 @@ def test_many_files_side_by_side_are_in_order(tmp_path, monkeypatch):
     assert [line[len(f"{tmp_path}/") :][:5] for line in lines] == [f"{k:02}.py" for k in range(30)]
 
 
-def test_nothing_of_a_file_is_run(tmp_path, monkeypatch):
+def test_a_function_is_called_on_request_in_a_process_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("table.py").write_text("ORDER = [0, 1]\n# swizzle: grids=2\ndef f(pid):\n    return ORDER[pid]\n")
+    Path("dies.py").write_text("import os\nos._exit(0)\n" + RIGHT)
+    Path("later.py").write_text("import os\n# swizzle-check\ndef f(pid):\n    os._exit(0)\n")
+    Path("raises.py").write_text("1 // 0\n# swizzle-check\ndef f(pid):\n    return pid\n")
+    Path("forges.py").write_text("print('{\"answer\": []}')\n# swizzle-check\ndef f(pid):\n    return 0\n")
+    assert check("table.py").exit_code == 2
+    assert check("--call", "table.py").exit_code == 0
+    for name, said in (
+        ("dies.py", "ended, with status 0"), ("later.py", "ended"), ("raises.py", "ZeroDivisionError"),
+        ("forges.py", "NOT a bijection"),
+    ):  # fmt: skip
+        done = check("--call", name)
+        assert (done.exit_code, said in done.stdout) == (1, True), done.stdout
     Path("kept.py").write_text("open('owned', 'w')\n" + RIGHT)
-    assert (check("table.py").exit_code, check("kept.py").exit_code) == (2, 0)
+    assert check("kept.py").exit_code == 0
     assert not Path("owned").exists()
 
 

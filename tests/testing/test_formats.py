@@ -168,7 +168,7 @@ def test_what_a_baseline_has_is_suppressed():
 @pytest.mark.parametrize(
     ("status", "code", "message", "rule"),
     [
-        ("failed", "collision", "", "SW101"), ("failed", "overflow", "", "SW102"),
+        ("failed", "collision", "", "SW101"), ("failed", "overflow", "", "SW102"), ("failed", "died", "", "SW106"),
         ("skipped", "option", "f: n has no value: give one", "SW201"),
         ("skipped", "node", "f.py:3:1: neither pid: say which names hold the tile, as answer=", "SW202"),
         ("skipped", "node", "f.py:3:1: 'pid' is assigned after the first memory access in line 2", "SW205"),
