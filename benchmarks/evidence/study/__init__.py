@@ -1,1 +1,0 @@
-"""Studies of language models: the runs of the paper's figures, and a protocol that compares models."""
