@@ -1,15 +1,13 @@
-"""Take measured rows in, checked: ``python -m swizzle_benchmarks.validation.contribute BUNDLE``.
+"""Take measured rows in, checked: ``python -m swizzle_benchmarks.validation.contribute agreement-0123456789ab.csv``.
 
-A run or a bundle with the result of its node gives its rows itself; others come as CSV. Each row must name GPU, driver,
-compiler and command, a kernel that can be replayed here, and an order that is what it says. All rows of a file are
-taken, or none.
+Each row must name GPU, driver, compiler and command, a kernel that can be replayed here, and an order that is what it
+says. All rows of a file are taken, or none.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
-import io
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +19,6 @@ from xcd_model.errors import SwizzleSimError
 
 from . import contributed
 from .contributed import ContributionError
-from .measured_rows import csv_in
 from .rows import DATA, Row, all_rows
 from .workloads import formulas
 from .workloads.from_row import tiles_of, workload
@@ -31,10 +28,7 @@ def main(words: Sequence[str] | None = None) -> None:
     """Check files and append their rows."""
     parser = argparse.ArgumentParser(prog="python -m swizzle_benchmarks.validation.contribute", description=__doc__)
     parser.add_argument(
-        "files",
-        nargs="+",
-        type=Path,
-        help="measured run or bundle, or CSV as `swizzle_benchmarks.lab counters`",
+        "files", nargs="+", type=Path, help="CSV of `swizzle-sim import` or of `swizzle_benchmarks.lab counters`"
     )
     parser.add_argument("--to", type=Path, default=DATA / "contributed.csv", help="table that they are added to")
     parser.add_argument("--check", action="store_true", help="check only")
@@ -51,19 +45,19 @@ def main(words: Sequence[str] | None = None) -> None:
 
 def checked(path: Path) -> list[dict[str, str]]:
     """Lines of a file, each of which can be replayed."""
-    if not path.exists():
+    if not path.is_file():
         raise ContributionError(f"{path}: no such file")
-    text = csv_in(path) if path.is_dir() else path.read_text(encoding="utf-8")
     rows = {
         (row.workload, row.order, row.mapping, row.bijective): row
-        for row in (Row(**line) for line in contributed.rows_in(path.name, text))
+        for row in (Row(**line) for line in contributed.read(path))
     }
     for row in rows.values():  # one of each order: rows that differ in quantity alone stand or fall together
         try:
             check(row)
         except SwizzleSimError as error:
             raise ContributionError(f"{path.name}: {row.id}: {error}") from None
-    return list(csv.DictReader(io.StringIO(text, newline="")))
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def check(row: Row) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,18 +27,15 @@ class ContributionError(SwizzleSimError):
 
 def read(path: Path) -> Iterator[dict[str, Any]]:
     """Read contributed rows as keyword arguments of `swizzle_benchmarks.validation.rows.Row`."""
-    if path.exists():
-        yield from rows_in(path.name, path.read_text(encoding="utf-8"))
-
-
-def rows_in(name: str, text: str) -> Iterator[dict[str, Any]]:
-    """Rows of a CSV text, as `read` gives them."""
-    reader = csv.DictReader(io.StringIO(text, newline=""))
-    missing = set(COLUMNS) - set(reader.fieldnames or ())
-    if missing:
-        raise ContributionError(f"{name}: no column {', '.join(sorted(missing))}; the columns are {COLUMNS}")
-    for number, line in enumerate(reader, 2):
-        yield _row(f"{name}, line {number}", line)
+    if not path.exists():
+        return
+    with path.open(encoding="utf-8", newline="") as file:
+        reader = csv.DictReader(file)
+        missing = set(COLUMNS) - set(reader.fieldnames or ())
+        if missing:
+            raise ContributionError(f"{path.name}: no column {', '.join(sorted(missing))}; the columns are {COLUMNS}")
+        for number, line in enumerate(reader, 2):
+            yield _row(f"{path.name}, line {number}", line)
 
 
 def _row(where: str, line: dict[str, str]) -> dict[str, Any]:

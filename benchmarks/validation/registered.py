@@ -2,8 +2,8 @@
 
 Writes a folder that anybody with the card can run in about ten minutes: a bundle for each launch, ``predicted.json``
 with the figures of their orders, and ``run.py``, which needs Python, PyTorch, Triton and rocprofv3. The SHA-256 of
-``predicted.json`` goes into ``data/registered/sets.toml`` and the README, by which `outcomes` scores a run; the folder
-is packed beside it.
+``predicted.json`` goes into ``registered.toml`` and the README, by which ``swizzle-sim import FOLDER`` scores a run;
+the folder is packed into ``data/registered``.
 It is the last thing to do with a model: whatever changes it afterwards needs another set under another name.
 """
 
@@ -26,6 +26,7 @@ from swizzle_sim.base.progress import Progress
 from swizzle_sim.base.release import version
 from swizzle_sim.capture.occupancy import compiled_for
 from swizzle_sim.hardware.bundle import Finalist, make_bundle
+from swizzle_sim.hardware.registered import PREDICTED, names
 from swizzle_sim.language import Swizzle, family, holds
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
@@ -35,10 +36,10 @@ from xcd_model import gpu
 from xcd_model.replay.traffic import READ_MISSES
 
 from .draws import KERNELS, Sizes
-from .outcomes import PREDICTED, TABLE, names
 
 ROOT = Path(__file__).resolve().parents[2]
-SETS = TABLE.parent
+TABLE = ROOT / "swizzle_sim/hardware/registered.toml"
+SETS = Path(__file__).parent / "data/registered"
 DEVICE, SEED, MOST, SECOND = "mi300x", 300, 200, 17  # predictions in all; launches of which two orders are predicted
 LAUNCHES = {  # 30
     **{"gemm": 8, "attention_gqa": 4, "attention": 3, "transpose": 3, "stencil_2d": 3, "grouped_gemm": 2},
@@ -153,7 +154,7 @@ def readme_words() -> str:
         f"{MOST} predictions for an MI300X are registered by the SHA-256 of `{PREDICTED}`: {listed}.\n"
         f"`python run.py` in the archive of `{SETS.relative_to(ROOT)}` runs their bundles (about ten minutes; Python, "
         "PyTorch, Triton, rocprofv3), and "
-        "`python -m swizzle_benchmarks.validation.outcomes FOLDER` scores them."
+        "`swizzle-sim import FOLDER` scores them."
     )
 
 

@@ -25,12 +25,13 @@ from swizzle_sim.cli.arguments import (
     option,
     run_folders,
 )
-from swizzle_sim.cli.output import line, pct, print_json, sizes_text, table_of
+from swizzle_sim.cli.output import line, pct, print_json, sizes_text, table, table_of
 from swizzle_sim.search.history import runs_in
 from xcd_model.errors import CompileError, HardwareError, RunError
 
 if TYPE_CHECKING:
     from swizzle_sim.hardware.agreement import Agreement
+    from swizzle_sim.hardware.registered import Registered
     from swizzle_sim.hardware.results import Measurement
 
 Check = Annotated[bool, option("--check/--no-check", help="Interpret and compile each rewritten kernel first.")]
@@ -126,7 +127,7 @@ def _of_kernel(name: str, given: Candidates, folder: Path, seed: int, **how: Any
 def import_(
     result: Annotated[
         Path,
-        argument("RESULT|RUN|BUNDLE", "result.json of confirm.py; or a run or a bundle, again."),
+        argument("RESULT|RUN|DIR", "result.json of confirm.py; a run or a bundle, again; or registered predictions."),
     ],
     run: Annotated[
         Path | None, option("--run", help="Run (or bundle) it belongs to; by default the one it names.")
@@ -138,13 +139,17 @@ def import_(
 ) -> None:
     """Import a result: checked against its bundle, stored with the run, compared with the predictions.
 
-    Of a run or a bundle that has results, compare again, and draw it.
+    Of a run or a bundle that has results, compare again: drawn, and written as rows of fidelity.
     """
     from swizzle_sim.hardware.agreement import agreement as compare
     from swizzle_sim.hardware.node.manifest import MANIFEST
+    from swizzle_sim.hardware.registered import PREDICTED, scored
     from swizzle_sim.hardware.results import check_result, keep_result, manifest_for, read_result
     from swizzle_sim.hardware.runs import agreements_in, predictor
 
+    if (result / PREDICTED).is_file():
+        _show_registered(scored(result), json)
+        return
     if result.is_dir():
         with Progress("predicting again"):
             again = agreements_in(result, replay)
@@ -158,6 +163,21 @@ def import_(
     with Progress("comparing with the predictions"):
         compared = compare(manifest, found, predictor(where, manifest))
     _show([compared], json, [str(stored)] if stored else [])
+
+
+def _show_registered(found: Registered, json: bool) -> None:
+    """Print how many of the registered predictions in a folder came true."""
+    if json:
+        print_json({**asdict(found), "figures": found.rows()})
+        return
+    rows = [
+        [row["figure"], str(row["measured"]), str(row["true"]), f"{100 * row['within']:.0f}", _fixed(error, 100.0)]
+        for row in found.rows()
+        for error in (row["median_error"],)
+    ]
+    title = f"{found.name}: {len(found.outcomes)} of {found.predictions} registered predictions {found.kind}"
+    columns = ("figure", "measured", "true", "within [points, %]", "median error [points, %]")
+    table(title, columns, rows, left=1, note="simulated before anybody ran them; " + found.kind)
 
 
 def _fixed(value: float | None, scale: float = 1.0, digits: int = 1) -> str:
@@ -183,15 +203,18 @@ def _home_of(path: Path, result: dict[str, Any]) -> Path:
 
 
 def _stored(where: Path, found: list[Agreement]) -> list[str]:
-    """Draw each, where there is a figure to compare; files that were written."""
-    from swizzle_sim.hardware.agreement import draw_agreement
+    """Write the picture and the rows of each; only what was measured makes rows."""
+    from swizzle_sim.hardware.agreement import csv_of, draw_agreement
 
     written = []
     for one in found:
-        if one.comparisons:
-            path = where / f"agreement-{one.manifest['bundle'][:12]}.png"
-            write_whole(path, draw_agreement(one))
-            written.append(str(path))
+        stem = f"agreement-{one.manifest['bundle'][:12]}"
+        files = {f"{stem}.png": draw_agreement(one)} if one.comparisons else {}
+        if one.kind == "measured":
+            files[f"{stem}.csv"] = csv_of(one).encode()
+        for name, data in files.items():
+            write_whole(where / name, data)
+            written.append(str(where / name))
     return written
 
 

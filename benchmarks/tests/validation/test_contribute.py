@@ -11,12 +11,11 @@ import pytest
 from benchmarks.tests.validation.test_rows import GOOD
 from swizzle_benchmarks.validation import contribute, contributed
 from swizzle_benchmarks.validation.contributed import ContributionError
-from swizzle_benchmarks.validation.measured_rows import csv_in, csv_of
 from swizzle_benchmarks.validation.rows import DATA, Row, all_rows
 from swizzle_benchmarks.validation.split import LATER, place_of, split
 from swizzle_benchmarks.validation.variants import predict
 from swizzle_benchmarks.validation.workloads.from_row import tiles_of, workload
-from swizzle_sim.hardware.agreement import agreement
+from swizzle_sim.hardware.agreement import agreement, csv_of
 from swizzle_sim.hardware.results import pairs_in
 from swizzle_sim.language import family
 from xcd_model import gpu, workgroups_per_cu
@@ -25,6 +24,11 @@ from xcd_model.errors import HardwareError
 MEASURED = Path(__file__).parents[3] / "tests" / "hardware" / "data" / "h200"
 ROWS = all_rows()
 SWIZZLED = GOOD | {"id": "mine-2", "order": "contiguous", "mapping": family("contiguous")}
+
+
+def agreed(kernel):
+    ((manifest, result),) = pairs_in(MEASURED / kernel)
+    return agreement(manifest, result)
 
 
 def written(path, *rows):
@@ -36,30 +40,14 @@ def written(path, *rows):
 
 
 @pytest.mark.parametrize("kernel", ["gemm", "attention"])
-def test_rows_of_a_measured_bundle_are_those_of_the_table(kernel):
-    """The table holds what the H200 results that the tests keep give."""
+def test_rows_of_an_agreement_are_those_of_the_table(tmp_path, kernel):
+    """The table holds what `swizzle-sim import` writes of the H200 results that the tests keep."""
+    path = tmp_path / "agreement.csv"
+    path.write_text(csv_of(agreed(kernel)))
     with (DATA / "contributed.csv").open(newline="") as file:
         table = {line["id"]: line for line in csv.DictReader(file)}
-    lines = contribute.checked(MEASURED / kernel)
+    lines = contribute.checked(path)
     assert len(lines) == 16 and all(table[line["id"]] == line for line in lines)
-
-
-def test_rows_say_what_was_counted_and_on_which_machine():
-    ((_, result),) = pairs_in(MEASURED / "gemm")
-    rows = list(contributed.rows_in("gemm", csv_in(MEASURED / "gemm")))
-    assert len(rows) == 16 and rows[0]["gpu"] == "h200"
-    reads = [row for row in rows if row["quantity"] == "dram_read_bytes"]
-    assert reads[1]["measured"] == result["candidates"]["candidate_1"]["counters"]["dram__bytes_read.sum"]["value"]
-    assert reads[1]["low"] <= reads[1]["measured"] <= reads[1]["high"] and reads[1]["baseline"] == reads[0]["measured"]
-    assert "580.159.04" in rows[0]["source"] and "Triton 3.6.0" in rows[0]["source"]
-
-
-def test_what_was_replayed_is_no_row():
-    ((manifest, result),) = pairs_in(MEASURED / "gemm")
-    with pytest.raises(HardwareError, match="replayed, not measured"):
-        csv_of(agreement(manifest, {**result, "kind": "replayed"}))
-    with pytest.raises(HardwareError, match="a value is missing or of the wrong kind"):
-        csv_of(agreement(manifest, {**result, "machine": {**result["machine"], "versions": 5}}))
 
 
 def test_a_swizzle_of_the_closed_language_is_replayed_as_the_formula_is(tmp_path):
@@ -131,8 +119,9 @@ def test_a_result_that_names_no_driver_or_compiler_makes_no_row(tmp_path, key, f
         machine.pop(one, None)
         machine["versions"].pop(one, None)
     path.write_text(json.dumps(result))
+    ((manifest, changed),) = pairs_in(tmp_path / "gemm")
     with pytest.raises(HardwareError, match=f"names no {field}"):
-        csv_in(tmp_path / "gemm")
+        csv_of(agreement(manifest, changed))
 
 
 def test_every_measured_kernel_has_its_half_with_a_reason():

@@ -7,7 +7,7 @@ import tarfile
 import pytest
 
 from swizzle_benchmarks.validation import registered
-from swizzle_benchmarks.validation.outcomes import FIGURES, PREDICTED, names, scored
+from swizzle_sim.hardware.registered import FIGURES, PREDICTED, names, scored
 
 SETS = sorted(registered.SETS.glob("*.tar.xz"))
 

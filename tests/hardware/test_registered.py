@@ -6,10 +6,11 @@ import shutil
 
 import pytest
 
-from swizzle_benchmarks.validation import outcomes
-from swizzle_benchmarks.validation.outcomes import PREDICTED, main, scored
+from swizzle_sim.hardware import registered
+from swizzle_sim.hardware.registered import PREDICTED, scored
 from swizzle_sim.hardware.results import measurements_of
 from tests.hardware.conftest import DATA
+from tests.in_process import runner
 from xcd_model.errors import HardwareError
 
 
@@ -37,7 +38,7 @@ def folder(tmp_path, monkeypatch):
 
 def register(monkeypatch, folder):
     digest = hashlib.sha256((folder / PREDICTED).read_bytes()).hexdigest()
-    monkeypatch.setattr(outcomes, "names", lambda: {digest: "mi300x-1"})
+    monkeypatch.setattr(registered, "names", lambda: {digest: "mi300x-1"})
 
 
 def test_each_figure_is_scored_by_what_was_measured_of_it(folder):
@@ -63,6 +64,6 @@ def test_what_was_changed_after_it_was_registered_is_refused(folder, monkeypatch
         scored(folder)
 
 
-def test_how_many_came_true_is_printed(folder, capsys):
-    main([str(folder)])
-    assert "mi300x-1: 4 of 5 registered predictions measured" in capsys.readouterr().out
+def test_import_prints_how_many_came_true(folder, monkeypatch, capfd, tmp_path):
+    answer = runner(monkeypatch, capfd, tmp_path)("import", str(folder))
+    assert not answer.code and "mi300x-1: 4 of 5 registered predictions measured" in answer.out

@@ -1,6 +1,6 @@
-"""``python -m swizzle_benchmarks.validation.outcomes FOLDER``: registered predictions against a run of their bundles.
+"""`scored`: predictions that were registered by their hash before anybody ran them, against a run of their bundles.
 
-    predicted.json    what is predicted: a figure of an order of a launch; its SHA-256 is in `TABLE`
+    predicted.json    what is predicted: a figure of an order of a launch; its SHA-256 is in ``registered.toml``
     NN-kernel/        a bundle for each launch, named by its digest in predicted.json
     run.py            runs the bundles one after the other, on a node that has nothing else
 
@@ -9,25 +9,23 @@ So a prediction can be changed neither after a run nor in it: the file has the h
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import importlib
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from swizzle_sim.cli.output import table
 from swizzle_sim.hardware.node.manifest import MANIFEST
 from swizzle_sim.hardware.results import Measurement, check_result, measurements_of, of_kinds, read_json, read_result
-from xcd_model.errors import HardwareError, SwizzleSimError
+from xcd_model.errors import HardwareError
 
 tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 
 PREDICTED = "predicted.json"
-TABLE = Path(__file__).parent / "data/registered/sets.toml"
 RESULT = "result.json"
 # Figures, and the error from which a prediction is a miss: points of 100, relative, relative.
 FIGURES = {"l2_hit_rate": 0.05, "read_bytes": 0.2, "time_ratio": 0.05}
@@ -74,7 +72,8 @@ class Registered:
 
 def names() -> dict[str, str]:
     """Name of each registered set of predictions by its SHA-256."""
-    return {one["sha256"]: one["name"] for one in tomllib.loads(TABLE.read_text(encoding="utf-8")).get("set", ())}
+    text = resources.files("swizzle_sim.hardware").joinpath("registered.toml").read_text(encoding="utf-8")
+    return {one["sha256"]: one["name"] for one in tomllib.loads(text).get("set", ())}
 
 
 def scored(folder: Path) -> Registered:
@@ -131,24 +130,3 @@ def _value(figure: str, one: Measurement | None, launched: Measurement) -> float
         return one.time_cold_us / launched.time_cold_us if one.time_cold_us and launched.time_cold_us else None
     value = {"l2_hit_rate": one.l2_hit_rate, "read_bytes": one.read_bytes}[figure]
     return value or None
-
-
-def main(words: Sequence[str] | None = None) -> None:
-    """Print how many of the predictions in a folder came true."""
-    parser = argparse.ArgumentParser(description="Score registered predictions by a run of their bundles.")
-    parser.add_argument("folder", type=Path)
-    try:
-        found = scored(parser.parse_args(words).folder)
-    except SwizzleSimError as error:
-        sys.exit(str(error))
-    cells = []
-    for row in found.rows():
-        error = "-" if row["median_error"] is None else f"{100 * row['median_error']:.1f}"
-        cells.append([row["figure"], str(row["measured"]), str(row["true"]), f"{100 * row['within']:.0f}", error])
-    title = f"{found.name}: {len(found.outcomes)} of {found.predictions} registered predictions {found.kind}"
-    columns = ("figure", "measured", "true", "within [points, %]", "median error [points, %]")
-    table(title, columns, cells, note="simulated before anybody ran them; " + found.kind)
-
-
-if __name__ == "__main__":
-    main()
