@@ -36,9 +36,7 @@ STATES = {
 class Clock:
     """Times launches."""
 
-    def __init__(
-        self, launches: Mapping[str, Callable[[], Any]], flush_bytes: int = FLUSH_BYTES, each: int = 1
-    ):
+    def __init__(self, launches: Mapping[str, Callable[[], Any]], flush_bytes: int = FLUSH_BYTES, each: int = 1):
         self.launches, self.each = dict(launches), each  # launches of one call, of which the time is the mean
         self.states = {name: text.format(mib=flush_bytes >> 20) for name, text in STATES.items()}
         self.flush = torch.zeros(flush_bytes // 4, dtype=torch.int32, device="cuda")
