@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from swizzle_sim.language import family
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.candidates import LAUNCH_ORDER, Candidate, distinct_shortlist
 from swizzle_sim.search.judge import Judge
@@ -62,9 +63,9 @@ class Levers:
     def _scorer(self, made: Kernel) -> Scorer:
         return Scorer(made, self.template.gpu, replay=self.replay, seed=self.seed, jitter_ns=self.jitter_ns)
 
-    def candidate(self, values: Mapping[str, int], order: Candidate = LAUNCH_ORDER) -> Candidate:
+    def candidate(self, values: Mapping[str, int], order: str = LAUNCH_ORDER.name) -> Candidate:
         """Order of an instance."""
-        return Candidate(order.name, order.source, "tune", {"values": dict(values)})
+        return Candidate(order, family(order), "tune", {"values": dict(values)})
 
     def least_us(self, judge: Judge) -> float:
         """Time that no order of an instance goes below: its operations, on the CUs that its workgroups fill."""
