@@ -8,7 +8,7 @@
 A replay is stored by what was replayed: an arm that meets a point of another one counts it and does not repeat it. The
 last evaluation of both checks the best of a lever alone where nothing else is as good, so both are never worse. The
 findings of `swizzle_sim.tuning.analysis` and the autotuner's own configurations are what a sampler is given first. A
-point whose operations alone take longer than the best so far is screened, and counts as none.
+point whose instructions alone take longer than the best so far is screened, and counts as none.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Arm:
     name: str
     levers: tuple[str, ...]
     points: list[Point] = field(default_factory=list)
-    screened: int = 0  # points that were not replayed, as their operations alone take longer than the best
+    screened: int = 0  # points that were not replayed, as their instructions alone take longer than the best
 
 
 @dataclass(eq=False)
@@ -244,7 +244,7 @@ class _Search:
         """Instances in the best order so far, until an arm has so many points; the given ones first."""
         without = 0
         while len(arm.points) < most and without < GIVEN_UP * self.evaluations:
-            size = min(BATCH, most - len(arm.points))
+            size = min(BATCH, max(most, self.evaluations - len(arm.levers)) - len(arm.points))
             batch, given[:] = given[:size], given[size:]
             while len(batch) < size and (suggested := sampler.suggest()) is not None:
                 batch.append((suggested[0], self.levers.space.whole(suggested[1])))
@@ -315,7 +315,7 @@ class _Search:
             sampler.tell(handle, None)
             return False
         least_us = self.levers.least_us(judge) if self.levers.objective.name == "time" else 0.0
-        least = math.log(least_us) if least_us else -math.inf  # a kernel without a product states no operations
+        least = math.log(least_us) if least_us else -math.inf  # a kernel without operations
         if arm.points and least > min(tuned.cost(one) for one in arm.points):
             arm.screened += 1
             sampler.tell(handle, (least,))

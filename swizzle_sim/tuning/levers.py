@@ -68,13 +68,13 @@ class Levers:
         return Candidate(order, family(order), "tune", {"values": dict(values)})
 
     def least_us(self, judge: Judge) -> float:
-        """Time that no order of an instance goes below: its operations, on the CUs that its workgroups fill."""
+        """Time that no order of an instance goes below: what CUs execute, on those that its workgroups fill."""
         scorer = judge.scorer
         made, cus = scorer.kernel, scorer.gpu.cus
         workgroups = made.programs or made.grid.num_pids
         rounds = workgroups / cus if scorer.work.uneven or made.programs else -(-workgroups // cus)
         filled = workgroups / (max(1.0, rounds) * cus)
-        return made.issued_flops / (1e6 * scorer.gpu.peak_tflops[made.dtype] * filled)
+        return scorer.sent.n_instructions * scorer.issue_model.compute_fs / (1e9 * cus * filled)
 
 
 @dataclass(frozen=True)
