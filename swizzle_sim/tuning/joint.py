@@ -34,7 +34,7 @@ from xcd_model.errors import SearchError
 EVALUATIONS = 24  # of each arm
 COMPILES = 4  # for each evaluation of an arm, of all arms
 BATCH = 4  # points that are suggested before any of them is told
-OF_ORDERS = 3  # at most one evaluation in so many of a joint search is an order
+OF_ORDERS = 3  # one evaluation in so many of a joint search is one of these orders, where they can gain
 FINALISTS = 2  # instances whose orders a joint search tries
 BALANCED_OF = 48  # orders of the shortlist among which those that balance uneven work go first
 ALIKE = 0.02  # relative gap of times that the model does not tell apart; of a rate 0 to 1 its tenth
@@ -234,7 +234,8 @@ class _Search:
         sampler = make_sampler(space, self._method(space), self.levers.seed, budget=self.evaluations)
         given = self._given(space, sampler)
         if not alone:
-            yield from self._suggested(arm, tuned, sampler, given, self.evaluations - self.evaluations // OF_ORDERS)
+            before = self.evaluations - self.evaluations // OF_ORDERS - BATCH + 1  # a whole batch may follow
+            yield from self._suggested(arm, tuned, sampler, given, before)
             yield from self._finals(arm, tuned)
             yield from self._suggested(arm, tuned, sampler, given, self.evaluations - 1)
             yield from self._checked(arm, tuned)
@@ -244,7 +245,7 @@ class _Search:
         """Instances in the best order so far, until an arm has so many points; the given ones first."""
         without = 0
         while len(arm.points) < most and without < GIVEN_UP * self.evaluations:
-            size = min(BATCH, max(most, self.evaluations - len(arm.levers)) - len(arm.points))
+            size = min(BATCH, self.evaluations - (most < self.evaluations) - len(arm.points))
             batch, given[:] = given[:size], given[size:]
             while len(batch) < size and (suggested := sampler.suggest()) is not None:
                 batch.append((suggested[0], self.levers.space.whole(suggested[1])))
