@@ -224,7 +224,7 @@ class _Search:
         balance = balancing_orders(judge.kernel.grid, judge.scorer.work)
         first = sorted(islice(listed, BALANCED_OF), key=lambda one: one not in balance)
         every = chain([LAUNCH_ORDER.name], first, listed)
-        left = list(islice((one for one in every if one not in tried), most))
+        left = list(islice((one for one in every if one not in tried and self.levers.writable(values, one)), most))
         for at in range(0, len(left), BATCH):
             self._add(arm, (yield [self.levers.candidate(values, one) for one in left[at : at + BATCH]]))
 
