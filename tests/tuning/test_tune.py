@@ -91,6 +91,16 @@ def test_both_are_never_worse_than_one_lever_at_as_many_evaluations(name, device
         assert len({one.order for one in both}) > 2
 
 
+def test_an_order_that_the_source_cannot_take_is_not_searched():
+    base = kernel("gemm_splitk", M=256, N=512, K=256, SPLITS=4)
+    levers = Levers(Template(base, gpu("h100"), compile=False), OBJECTIVES["time"], "lockstep")
+    tuned = tune(levers, ["order"], PointStore(None), evaluations=4)
+    assert [one.order for one in tuned.arms[0].points] == ["identity"]
+    assert any(
+        name.startswith("order ") and "does not say how to compute" in why for name, why in levers.refused.items()
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
