@@ -74,7 +74,7 @@ def _predicted(name: str, given: argparse.Namespace, folder: Path) -> dict[str, 
     problem = {one.partition("=")[0]: int(one.partition("=")[2]) for one in sizes}
     target, evaluations = gpu(given.gpu), given.evaluations
     base = load(word, problem, target.arch) if is_user_kernel(word) else kernel(word, **problem)
-    template = Template(compiled_for(base, target), target, most_compiles=COMPILES * evaluations)
+    template = Template(compiled_for(base, target), target, most_compiles=2 * COMPILES * evaluations)
     found = Levers(template, OBJECTIVES["time"], "timed")
     budget = Budget(threads=given.threads)
     answer = Answer(tune(found, LEVERS, PointStore(None), evaluations=evaluations, budget=budget))

@@ -32,7 +32,7 @@ from swizzle_sim.tuning.levers import Configurations, Levers
 from xcd_model.errors import SearchError
 
 EVALUATIONS = 24  # of each arm
-COMPILES = 8  # for each evaluation of an arm, of all arms
+COMPILES = 4  # for each evaluation of an arm, of all arms
 BATCH = 4  # points that are suggested before any of them is told
 OF_ORDERS = 3  # one evaluation in so many of a joint search is one of these orders, where they can gain
 FINALISTS = 2  # instances whose orders a joint search tries
