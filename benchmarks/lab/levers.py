@@ -40,7 +40,7 @@ KERNELS = (
     "gemm M=4096 N=14336 K=2048 BLOCK_M=128 BLOCK_N=128 BLOCK_K=64",
     "attention_gqa B=1 H=32 HKV=8 S=4096 D=64 CAUSAL=1",
     "attention B=1 H=16 S=8192 D=64 CAUSAL=1",
-    "gemm_splitk M=256 N=8192 K=14336 SPLITS=4",
+    "moe_gemm TOKENS=1024 EXPERTS=32 N=1536 K=2048",
     "grouped_gemm TOKENS=4096 EXPERTS=8 TOPK=2 N=3584 K=2048",
 )
 
