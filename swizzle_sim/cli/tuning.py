@@ -200,7 +200,7 @@ def _remarks(answer: Answer) -> list[str]:
     tuned, template = answer.tuned, answer.tuned.levers.template
     spent = ", ".join(f"{arm.name} {len(arm.points)}" for arm in tuned.arms)
     screened = sum(arm.screened for arm in tuned.arms)
-    found = [f"evaluations: {spent}; {template.compiled} compiles; {screened} screened by their operations alone"]
+    found = [f"evaluations: {spent}; {template.compiled} compiles; {screened} screened by their instructions alone"]
     found += [f"pruned: {count} {reason}, such as {template.why[reason]}" for reason, count in template.pruned.items()]
     refused = [(name, why) for name, why in tuned.levers.refused.items() if name.split()[0] in tuned.asked]
     return [*found, *(f"not tried: {name}: {why}" for name, why in refused)]

@@ -90,6 +90,8 @@ def make_bundle(
     for _, more, _ in made:
         files |= more
     entries = [_original(baseline), *(entry for entry, _, _ in made)]
+    races = any(one["races"] for one in entries)  # found with one order, and so of all: it is the kernel that races
+    entries = [{**one, "races": races} for one in entries]
     files |= standalone(work.launch, files, entries)
     manifest: dict[str, Any] = {
         **{"format": FORMAT, "version": version(), "run": origin.run, "kernel": kernel.name},
@@ -123,6 +125,7 @@ def _original(baseline: Score | None) -> dict[str, Any]:
     return {
         **{"id": ORIGINAL, "name": "launch order", "number": 0, "file": "kernel_original.py"},
         **{"order": None, "probe": None, "source": None, "predicted": _predicted(baseline)},
+        "races": False,
     }
 
 

@@ -38,7 +38,7 @@ class Answer:
     def lever(self) -> str:
         """The lever that alone brings `MOST` of what all bring; ``both`` or ``all`` where none does, empty for none."""
         most = self.gain(self.chosen)
-        if most <= (ALIKE / 10 if self.tuned.levers.objective.largest else ALIKE):
+        if most <= self.tuned.alike:
             return ""
         enough = [arm for arm in self.tuned.arms if self.gain(self.best[arm.name]) >= MOST * most]
         return min(enough, key=lambda arm: (len(arm.levers), -self.gain(self.best[arm.name]))).name

@@ -5,11 +5,15 @@ The order is one of the families' shortlist; the configuration, constants and co
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from swizzle_sim.capture.workload import Workload
+from swizzle_sim.language import Swizzle, family
 from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.rewrite import Rewritten, rewrite_workload
 from swizzle_sim.search.candidates import LAUNCH_ORDER, Candidate, distinct_shortlist
 from swizzle_sim.search.judge import Judge
 from swizzle_sim.search.ranking import Objective
@@ -17,10 +21,12 @@ from swizzle_sim.search.templates.space import Space, Values
 from swizzle_sim.search.templates.template import ParameterRange
 from swizzle_sim.tuning.template import KEPT, Template
 from swizzle_sim.workload.kernels import Kernel
+from xcd_model.errors import SwizzleSimError
 
 LEVERS = ("order", "configuration")
 OPTIONS = "options"  # varies options of the compiler that the launch does not have, as part of the configuration
 KNOWN = (*LEVERS, OPTIONS)
+MOST_UNWRITABLE = 16  # orders of a kernel that cannot be written, until none is tried
 
 
 @dataclass(eq=False)
@@ -37,6 +43,7 @@ class Levers:
     def __post_init__(self) -> None:
         self.base, self.space = self._scorer(self.template.base), Configurations(self.template)
         self._judge = lru_cache(KEPT)(self._judge_of)
+        self._unwritable = 0.0  # orders in a row that no source takes, before the first that one does
         if next(distinct_shortlist(self.base), None) is None:
             self.refused["order"] = f"no family has another order of {self.template.base.name}'s grid"
         if self.template.problem:
@@ -62,18 +69,39 @@ class Levers:
     def _scorer(self, made: Kernel) -> Scorer:
         return Scorer(made, self.template.gpu, replay=self.replay, seed=self.seed, jitter_ns=self.jitter_ns)
 
-    def candidate(self, values: Mapping[str, int], order: Candidate = LAUNCH_ORDER) -> Candidate:
+    def writable(self, values: Mapping[str, int], order: str) -> bool:
+        """Whether an order can be put into the source of an instance; the first of those that cannot is named."""
+        if order == LAUNCH_ORDER.name or self.template.base.launch is None:
+            return True
+        if self._unwritable >= MOST_UNWRITABLE:
+            return False
+        try:
+            ordered(self, self.template.workload(values), order)
+        except SwizzleSimError as error:
+            if str(error) not in self.refused.values():
+                self.refused[f"order {order} and its like"] = str(error)
+            self._unwritable += 1
+            return False
+        self._unwritable = -math.inf
+        return True
+
+    def candidate(self, values: Mapping[str, int], order: str = LAUNCH_ORDER.name) -> Candidate:
         """Order of an instance."""
-        return Candidate(order.name, order.source, "tune", {"values": dict(values)})
+        return Candidate(order, family(order), "tune", {"values": dict(values)})
 
     def least_us(self, judge: Judge) -> float:
-        """Time that no order of an instance goes below: its operations, on the CUs that its workgroups fill."""
+        """Time that no order of an instance goes below: what CUs execute, on those that its workgroups fill."""
         scorer = judge.scorer
         made, cus = scorer.kernel, scorer.gpu.cus
         workgroups = made.programs or made.grid.num_pids
         rounds = workgroups / cus if scorer.work.uneven or made.programs else -(-workgroups // cus)
         filled = workgroups / (max(1.0, rounds) * cus)
-        return made.issued_flops / (1e6 * scorer.gpu.peak_tflops[made.dtype] * filled)
+        return scorer.sent.n_instructions * scorer.issue_model.compute_fs / (1e9 * cus * filled)
+
+
+def ordered(levers: Levers, work: Workload, order: str) -> Rewritten:
+    """Source of an instance with an order in it."""
+    return rewrite_workload(work, Swizzle.parse(family(order), name=order), num_xcds=levers.template.gpu.xcds)
 
 
 @dataclass(frozen=True)

@@ -14,16 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from swizzle_sim.base.atomic_write import write_whole
-from swizzle_sim.capture.workload import Workload, workload
-from swizzle_sim.language import Swizzle, family
-from swizzle_sim.rewrite import Rewritten, check_rewritten, rewrite_workload
+from swizzle_sim.capture.workload import workload
+from swizzle_sim.rewrite import check_rewritten
 from swizzle_sim.rewrite.source import EditableSource
 from swizzle_sim.search.candidates import LAUNCH_ORDER
 from swizzle_sim.triton_source.source_file import defaults_of, parameters_of
 from swizzle_sim.tuning.answer import Answer
 from swizzle_sim.tuning.compare import Compared, compare
 from swizzle_sim.tuning.joint import Point
-from swizzle_sim.tuning.levers import Levers
+from swizzle_sim.tuning.levers import Levers, ordered
 from swizzle_sim.tuning.template import Values
 from swizzle_sim.workload.launch import Launch
 from xcd_model.errors import SwizzleSimError
@@ -66,7 +65,7 @@ def write_tuned(answer: Answer, folder: Path) -> Written:
             text, notes = instance_text(answer.tuned.levers, point.values, point.order, answer.three)
             if point.order != LAUNCH_ORDER.name:
                 work = template.workload(point.values)
-                checked = check_rewritten(_ordered(answer.tuned.levers, work, point.order), work, template.gpu.arch)
+                checked = check_rewritten(ordered(answer.tuned.levers, work, point.order), work, template.gpu.arch)
                 notes.append(f"order {point.order}: {checked.words}")
             compared = compare(workload(base.file or base.name, base.problem), template.workload(point.values), text)
             path = folder / f"{base.launch.path.stem}_tuned.py"
@@ -86,16 +85,11 @@ def instance_text(levers: Levers, values: Values, order: str, best: Sequence[Poi
     launch, text = work.launch, work.launch.path.read_bytes()
     notes: list[str] = []
     if order != LAUNCH_ORDER.name:
-        text = _ordered(levers, work, order).text
+        text = ordered(levers, work, order).text
     if template.ranges and best:
         three = [template.launch(one.values) for one in best]
         text, notes = with_configurations(launch.path, text, launch.function, template.constants, three)
     return text, notes
-
-
-def _ordered(levers: Levers, work: Workload, order: str) -> Rewritten:
-    swizzle = Swizzle.parse(family(order), name=order)
-    return rewrite_workload(work, swizzle, num_xcds=levers.template.gpu.xcds)
 
 
 def with_configurations(

@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from swizzle_sim.hardware.bundle import Finalist, make_bundle
+from swizzle_sim.hardware.node.launcher import SHOWN
 from swizzle_sim.hardware.node.manifest import Refused, check_files, digest, identity, read_manifest
 from swizzle_sim.language import family
 from swizzle_sim.workload.kernels import kernel
@@ -285,12 +286,23 @@ def test_scripts_and_readme(made):
 
 @needs_triton
 def test_a_kernel_that_races_is_not_blamed_on_its_order(tmp_path, confirm):
-    """A workgroup of fdtd_2d reads what its neighbours write: in another order its own outputs are others."""
+    """A workgroup of fdtd_2d reads what its neighbours write: its outputs are others in another order, or again.
+
+    Of its launches in a row the profiler is shown the first: all of them hang it.
+    """
     bundle, found = tmp_path / "bundle", [Finalist(name="reversed", source="pid = num_pids - 1 - pid\n")]
-    make_bundle(replace(kernel("fdtd_2d", Nx=96, Ny=64), launches=1), gpu("mi300x"), found, bundle)
-    assert read_manifest(bundle)["candidates"][1]["races"]
-    done = confirm(bundle, *COUNT)
+    make_bundle(replace(kernel("fdtd_2d", Nx=64, Ny=32), launches=6), gpu("h200"), found, bundle)
+    assert all(one["races"] for one in read_manifest(bundle)["candidates"])
+    done = confirm(bundle, *COUNT, gpu={**H200, "racing": "hz_ptr"}, ncu={"launches": SHOWN})
     assert done.code == 0, done.err
-    entry = done.result["candidates"]["candidate_1"]
-    assert entry["check_before"]["how"] == "races" and entry["check_before"]["permutation"] == "equal"
-    assert "counters" in entry
+    entries = done.result["candidates"]
+    assert [one["check_before"]["how"] for one in entries.values()] == ["races", "races"]
+    assert entries["candidate_1"]["check_before"]["permutation"] == "equal"
+    assert [one["counters"]["dram__bytes_read.sum"]["launches"] for one in entries.values()] == [3 * SHOWN, 3 * SHOWN]
+    assert any(f"{SHOWN} of 6 launches in a row, of every order" in note for note in done.result["notes"])
+
+
+@needs_triton
+def test_a_kernel_that_differs_from_itself_here_races_whatever_its_bundle_says(bundle, confirm):
+    done = confirm(bundle, *COUNT, gpu={"racing": "c_ptr"})
+    assert {one["check_before"]["how"] for one in done.result["candidates"].values()} == {"races"}

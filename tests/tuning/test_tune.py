@@ -9,7 +9,11 @@ import pytest
 from swizzle_sim.capture.user_kernel import load, name_of, request_of
 from swizzle_sim.capture.workload import workload
 from swizzle_sim.cli.proposer_options import with_levers
+from swizzle_sim.search.jobs import PointStore
+from swizzle_sim.search.ranking import OBJECTIVES
 from swizzle_sim.tuning.compare import compare
+from swizzle_sim.tuning.joint import BATCH, tune
+from swizzle_sim.tuning.levers import LEVERS, Levers
 from swizzle_sim.tuning.template import Template, stored_sectors
 from swizzle_sim.tuning.written import Written, with_configurations
 from swizzle_sim.workload.kernels import kernel
@@ -59,6 +63,42 @@ def test_a_starved_launch_is_told_to_change_its_tiles(typed, monkeypatch):
     monkeypatch.setattr("swizzle_sim.pricing.scoring.Scorer.score_order", lambda *a, **k: pytest.fail("replayed again"))
     code, out, _ = typed(*STARVED, "--resume", "run")
     assert code == 0 and out.startswith(found["answer"]) and "no kernel is written: not asked for" in out
+
+
+@pytest.mark.parametrize("evaluations", (3, 12))
+@pytest.mark.parametrize(
+    ("name", "device", "sizes"),
+    [
+        ("gemm", "h100", {"M": 512, "N": 512, "K": 128, "BLOCK_M": 64, "BLOCK_N": 64}),
+        ("gemm", "mi300x", {"M": 1024, "N": 768, "K": 128, "BLOCK_M": 64, "BLOCK_N": 64}),
+        ("attention_gqa", "h100", {"B": 1, "H": 8, "HKV": 2, "S": 512, "D": 32, "CAUSAL": 1}),
+    ],
+)
+def test_both_are_never_worse_than_one_lever_at_as_many_evaluations(name, device, sizes, evaluations):
+    template = Template(kernel(name, **sizes), gpu(device), compile=False)
+    levers = Levers(template, OBJECTIVES["time"], "lockstep", seed=evaluations)
+    tuned = tune(levers, LEVERS, PointStore(None), evaluations=evaluations)
+    order, configuration, both = (arm.points for arm in tuned.arms)
+    least = [min(map(tuned.cost, points)) for points in (order, configuration, both)]
+    assert least[2] <= min(least[:2]) and len(order) == len(both) == evaluations >= len(configuration)
+    for one in (*configuration, *both):  # CUs differ by some percent in speed
+        assert levers.least_us(levers.judge(one.values)) < 1.03 * one.score.time_us
+    if (name, device) == ("gemm", "h100"):  # its L2 holds all operands: no order has fewer misses, and none is tried
+        first = slice(max(0, evaluations - BATCH))
+        alone, together = ([(one.values, one.order) for one in points[first]] for points in (configuration, both))
+        assert together == alone
+    elif evaluations == 12:
+        assert len({one.order for one in both}) > 2
+
+
+def test_an_order_that_the_source_cannot_take_is_not_searched():
+    base = kernel("gemm_splitk", M=256, N=512, K=256, SPLITS=4)
+    levers = Levers(Template(base, gpu("h100"), compile=False), OBJECTIVES["time"], "lockstep")
+    tuned = tune(levers, ["order"], PointStore(None), evaluations=4)
+    assert [one.order for one in tuned.arms[0].points] == ["identity"]
+    assert any(
+        name.startswith("order ") and "does not say how to compute" in why for name, why in levers.refused.items()
+    )
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import Any
 from swizzle_sim.report.display.picture import png
 from xcd_model.errors import RunError
 
-from . import style
+from . import levers, style
 from .figures import PARTS
 from .jobs import run_jobs
 from .settings import Settings
@@ -85,6 +85,7 @@ def page(folder: Path) -> str:
         else:
             lines.append(f"Not made yet: `python -m swizzle_benchmarks.evidence.paper --only {name}`.")
         parts.append("\n\n".join(lines))
+    parts.append(levers.section())
     return "\n\n".join(wrapped(block) for block in (HEAD + "\n\n".join(parts)).split("\n\n")).rstrip() + "\n"
 
 

@@ -1,6 +1,7 @@
 """Instances of kernels drawn by a seed, each compared with the original.
 
-``python -m swizzle_benchmarks.evidence.search.instances`` in the checkout; 1,000 of them by default.
+``python -m swizzle_benchmarks.evidence.search.instances --processes 16`` in the checkout; 1,000 of them by default, the
+same for any number of processes. Needs Triton and no GPU.
 
 An instance is a kernel with other constants and an order, as ``--tune -o`` writes it. Both are interpreted at one small
 size, drawn from those at which a written instance is compared. An instance that a rewrite refuses is drawn anew, and
@@ -44,6 +45,7 @@ ORDERS = (
     *("contiguous+column", "chunked(chunk=2)", "contiguous+hilbert", "contiguous+reverse"),
 )
 AT_ONCE = 10  # instances interpreted in one process
+SHARE = 25  # instances of one process at a time
 MOST_ITEMS = 128  # of a block: the interpreter works item by item
 
 
@@ -74,22 +76,21 @@ def drawn(levers: Levers, draw: random.Random, folder: Path, refused: Counter[st
         yield words, (f"{words} at {what}", even, one, replace(other, text_from=path, constexprs=constants))
 
 
-def compared(name: str, count: int, seed: int, refused: Counter[str]) -> tuple[int, int, list[str]]:
-    """Instances of a kernel that computed the same, of these those equal bit for bit, and those that did not."""
+def compared(name: str, count: int, seed: int, share: int = 0) -> tuple[int, int, list[str], Counter[str]]:
+    """Instances of a kernel that computed the same, of these those equal bit for bit, those that did not; refusals."""
     word, *sizes = name.split()
     problem = {one.partition("=")[0]: int(one.partition("=")[2]) for one in sizes}
     device = gpu("mi300x")
     base = load(word, problem) if is_user_kernel(word) else kernel(word, **problem)
     levers = Levers(Template(base, device), OBJECTIVES["time"], "lockstep")
-    same, exact, wrong = 0, 0, []
+    same, exact, wrong, refused = 0, 0, list[str](), Counter[str]()
     with shared_worker(), tempfile.TemporaryDirectory() as folder:
-        found = drawn(levers, random.Random(f"{seed} {name}"), Path(folder), refused)
+        found = drawn(levers, random.Random(f"{seed} {name}" + f" {share}" * (share > 0)), Path(folder), refused)
         while same + len(wrong) < count:
             batch = [next(found) for _ in range(min(AT_ONCE, count - same - len(wrong)))]
-            for pairs in ([pair for _, pair in batch],):
-                done = _compared(base.launch.path, pairs, Path(folder), seed, wrong, refused)
-                same, exact = same + done[0], exact + done[1]
-    return same, exact, wrong
+            done = _compared(base.launch.path, [pair for _, pair in batch], Path(folder), seed, wrong, refused)
+            same, exact = same + done[0], exact + done[1]
+    return same, exact, wrong, refused
 
 
 def _compared(path: Path, pairs: list[Pair], folder: Path, seed: int, wrong: list[str], refused: Counter[str]) -> Any:
@@ -115,16 +116,26 @@ def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--count", type=int, default=1000, help="instances in all")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("kernels", nargs="*", default=list(KERNELS))
+    from joblib import Parallel, delayed  # takes a third of a second to load
+
     given = parser.parse_args(words)
-    refused: Counter[str] = Counter()
-    total, wrong = 0, []
-    for place, name in enumerate(given.kernels):
-        count = given.count // len(given.kernels) + (place < given.count % len(given.kernels))
-        same, exact, differ = compared(name, count, given.seed, refused)
-        total, wrong = total + same, wrong + differ
-        print(f"{name}: {same} equal, {exact} of them bit for bit, {len(differ)} wrong", flush=True)
-    print(json.dumps({"equal": total, "wrong": wrong, "drawn anew": dict(refused)}, indent=1))
+    many = len(given.kernels)
+    of = [given.count // many + (place < given.count % many) for place in range(many)]
+    shares = [  # the first of every kernel before the second of any: an interrupted run has seen all of them
+        (name, min(SHARE, count - SHARE * share), given.seed, share)
+        for share in range(-(-max(of) // SHARE))
+        for name, count in zip(given.kernels, of, strict=True)
+        if count > SHARE * share
+    ]
+    total, wrong, refused = Counter[str](), list[str](), Counter[str]()
+    done = Parallel(given.processes, return_as="generator_unordered")(delayed(compared)(*one) for one in shares)
+    for same, exact, differ, left in done:
+        total += Counter({"equal": same, "bit for bit": exact})
+        wrong, refused = wrong + differ, refused + left
+        print(f"{total['equal']} equal, {total['bit for bit']} of them bit for bit, {len(wrong)} wrong", flush=True)
+    print(json.dumps({**total, "wrong": wrong, "drawn anew": dict(refused)}, indent=1))
     return 1 if wrong else 0
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from .counting import MOST_HUNG, REPLAYED, Counting, Passes, find_program, medians, profiler_for, summary
 from .formulas import doubts_of, hit_rate, quantities
-from .launcher import STORED
+from .launcher import SHOWN, STORED
 from .machine import amd_topology, check_compiler, check_machine, in_the_way, nvidia_driver, rocm_version
 from .manifest import FORMAT, RAW, RESULT, RIGHT, Refused, Store, check_files, lines_of, read_manifest, read_order
 from .processes import run
@@ -233,6 +233,9 @@ class Flow:
             self.store.document["kind"] = "replayed"
         self.store.save()
         launches, limit = self.manifest["launch"]["launches"], self.given.limit
+        if launches > SHOWN:
+            self._note(f"counted: {SHOWN} of {launches} launches in a row, of every order; a counter is of one launch")
+            launches = SHOWN
         counting = Counting(profiler, program, self.manifest["function"], names, launches, self.raw, limit)
         first = replace(counting, names=names[:1], limit_s=min(PROBE_S, limit))
         for way, start in self._ways(program, profiler.flushes, names):

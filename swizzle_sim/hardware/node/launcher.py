@@ -24,6 +24,7 @@ STORED = "launches.json"
 POISON = 0xFF
 COUNTED = 3  # launches a profiler is shown, after those that warm up
 COUNT_WARMUPS = 1
+SHOWN = 4  # launches in a row that a profiler is shown of a kernel with more: the rest are like the second
 SHARED = 49152  # [bytes]: up to which a kernel has it without asking
 PREFER_SHARED, OWN_SHARED, MOST_SHARED, OPTIN = (
     1,

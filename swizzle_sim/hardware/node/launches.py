@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from .launcher import PACKED
+from .launcher import PACKED, SHOWN
 from .manifest import Refused, digest
 
 torch: Any = importlib.import_module("torch")
@@ -152,14 +152,14 @@ def _stand_for_declarations() -> None:
 
 
 def launcher(function: Any, launch: Mapping[str, Any], tensors: Mapping[str, Any]) -> Callable[[], Any]:
-    """Call that launches a function once, and returns what Triton compiled."""
+    """Call that launches a function as often as its kernel is, or fewer times, and returns what Triton compiled."""
     given = {name: tensors[name] if "array" in one else one["value"] for name, one in launch["arguments"]}
     constants = {name: _constant(value) for name, value in launch["constexprs"].items()}
     grid = tuple(launch["grid"])
     options = {"num_warps": launch["num_warps"], "num_stages": launch["num_stages"], **launch.get("options", {})}
 
-    def start() -> Any:
-        for _ in range(launch["launches"]):
+    def start(most: int = launch["launches"]) -> Any:
+        for _ in range(min(most, launch["launches"])):
             compiled = function[grid](**given, **constants, **options)
         return compiled
 
@@ -207,6 +207,6 @@ def stored_kernel(compiled: Any, launch: Mapping[str, Any], folder: Path, name: 
     warp = getattr(about, "warp_size", 0) or (64 if ending == "hsaco" else 32)
     return {
         **{"code": f"{name}.{ending}", "symbol": about.name, "grid": grid, "threads": about.num_warps * warp},
-        **{"shared": about.shared, "arguments": packed, "launches": launch["launches"]},
+        **{"shared": about.shared, "arguments": packed, "launches": min(launch["launches"], SHOWN)},
         "scratch": getattr(about, "global_scratch_size", 0) * grid[0] * grid[1] * grid[2],
     }

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from .board import Board
-from .launcher import COUNT_WARMUPS, COUNTED, STORED
+from .launcher import COUNT_WARMUPS, COUNTED, SHOWN, STORED
 from .launches import POISONS, Tensors, launcher, load_function, stored_kernel, torch
 from .manifest import Refused, check_files, digest, read_manifest, read_order
 
@@ -36,12 +36,10 @@ STATES = {
 class Clock:
     """Times launches."""
 
-    def __init__(
-        self, launches: Mapping[str, Callable[[], None]], flush_bytes: int = FLUSH_BYTES, device: str = "cuda"
-    ):
-        self.launches = dict(launches)
+    def __init__(self, launches: Mapping[str, Callable[[], Any]], flush_bytes: int = FLUSH_BYTES, each: int = 1):
+        self.launches, self.each = dict(launches), each  # launches of one call, of which the time is the mean
         self.states = {name: text.format(mib=flush_bytes >> 20) for name, text in STATES.items()}
-        self.flush = torch.zeros(flush_bytes // 4, dtype=torch.int32, device=device)
+        self.flush = torch.zeros(flush_bytes // 4, dtype=torch.int32, device="cuda")
 
     def warm_up(self) -> None:
         """Launch everything a few times: compile, raise the clocks."""
@@ -69,7 +67,7 @@ class Clock:
                 torch.cuda.synchronize()
             found: dict[str, dict[str, list[float]]] = {name: {state: [] for state in STATES} for name in names}
             for name, state, begin, end in pairs:
-                found[name][state].append(round(begin.elapsed_time(end) * 1e3, 3))
+                found[name][state].append(round(begin.elapsed_time(end) * 1e3 / self.each, 3))
             yield found
 
     def _one(self, name: str, state: str) -> tuple[Any, Any]:
@@ -163,6 +161,7 @@ class Work:
         self.folder, self.manifest = folder, manifest
         self.by_id = {one["id"]: one for one in manifest["candidates"] if not names or one["id"] in names}
         self.tensors = Tensors(manifest["launch"], folder, manifest["seed"])
+        self.races = any(one.get("races") for one in manifest["candidates"])  # or the original differs from itself here
 
     @property
     def launches(self) -> dict[str, Any]:
@@ -187,7 +186,7 @@ class Work:
             except Refused as why:
                 say(what="not stored", candidate=name, why=str(why))
                 continue
-            if self._outputs(launch)[1] != outputs:
+            if self.races or self._outputs(launch)[1] != outputs:
                 outputs = {}  # such as sums by atomics, in the order in which workgroups come
             lines.append({"what": "kernel", "candidate": name, **kernel, "outputs": outputs})
         lines.append({"what": "buffers", "vendor": vendor, "buffers": self.tensors.store(folder) if lines else {}})
@@ -195,7 +194,7 @@ class Work:
 
     def _outputs(self, launch: Any) -> tuple[Any, dict[str, str]]:
         self.tensors.prepare(POISONS[0])
-        compiled = launch()
+        compiled = launch(SHOWN)
         found = self.tensors.outputs()
         return compiled, {key: digest(one.cpu().numpy()) for key, one in found.items()}
 
@@ -206,7 +205,7 @@ class Work:
             for _ in range(COUNT_WARMUPS + COUNTED):
                 self.tensors.prepare(POISONS[0])
                 clock.cold()
-                launch()
+                launch(SHOWN)
                 torch.cuda.synchronize()
 
     def check_and_time(self, samples: int, flush_bytes: int, say: Any) -> dict[str, Any]:
@@ -226,7 +225,7 @@ class Work:
             if found["how"] != "differs" and found["permutation"] != "differs":
                 launches[name] = launch
         if samples and launches:
-            clock = Clock(launches, flush_bytes)
+            clock = Clock(launches, flush_bytes, self.manifest["launch"]["launches"])
             clock.warm_up()
             board = Board(torch.cuda.get_device_properties(0))
             board.read()
@@ -247,7 +246,8 @@ class Work:
         launch()
         found = self.tensors.compare(wanted)
         inside = found["how"] == "differs" and "worst" in found  # nothing behind a tensor was written
-        return {**found, "how": "races"} if inside and candidate.get("races") else found
+        self.races |= inside and candidate["order"] is None  # the original comes first
+        return {**found, "how": "races"} if inside and self.races else found
 
     def permutation(self, candidate: Mapping[str, Any]) -> str:
         """Whether this GPU computes the expected tile for every workgroup: ``equal``, ``differs``, ``as launched``."""
