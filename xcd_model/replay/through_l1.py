@@ -32,7 +32,7 @@ import numpy as np
 from xcd_model.cache.locate import DIRTY_BITS, FILL_BITS, _locate_inlined
 from xcd_model.cache.packed import BY_LINE, BY_TILE, NO_L1, Machine, aligned_words
 from xcd_model.compiled.by_reference import by_reference
-from xcd_model.compiled.numba_inline import inlined
+from xcd_model.compiled.numba_inline import called, inlined
 from xcd_model.speed import _read_tile, _way_of, empty_tile_l1
 
 PIECES = np.uint32(1 << FILL_BITS)
@@ -232,7 +232,7 @@ def _gather_sets(stream, index, passage, first, n, scratch):
     return kept
 
 
-@inlined
+@called
 def _gather_misses(stream, machine, l1, passage, first, n, scratch):
     """Copy the entries that the L1 misses; return (how many, their L2 requests, latest arrival of the others)."""
     rel, marks, pieces, line, kept_marks = stream.rel, stream.marks, stream.pieces, scratch.line, scratch.marks
