@@ -1,7 +1,7 @@
 """How compiled functions are inlined: by LLVM, in the kernel that calls them, after numba has typed each of them once.
 
     @inlined                 LLVM copies it into each caller: nearly all of a kernel
-    @called                  LLVM calls it: what is seldom run, stands in many places, or has a loop that needs all registers
+    @called                  LLVM calls it, unless it finds it short: what is seldom run, or stands in many places
     @njit(inline="always")   numba copies it and types each copy: what Python calls too
 
 With machine code of its own and LLVM's optimization at each level of calls, the first timed replay takes five times as

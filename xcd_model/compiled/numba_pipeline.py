@@ -168,8 +168,6 @@ class _LowerUncompiled(NativeLowering):
         super().run_pass(state)
         lowered = state["cr"]
         module, name = lowered.fndesc.lookup_module(), state.func_id.func_name
-        if not state.flags.forceinline:
-            state.library.get_function(lowered.fndesc.llvm_func_name).add_function_attribute("noinline")
         entry = _dynfunc.make_function(module, name, "", _REFUSES, lowered.env, (state.library,))
         state.targetctx.insert_user_function(entry, lowered.fndesc, [state.library])
         state["cr"] = lowered._replace(cfunc=entry)

@@ -14,10 +14,11 @@ to drop a line). A launch starts with empty L1s. By line, each set is a ring of 
     miss:  newest <- the oldest way, filled anew: the ring turns by one
     hit:   the way is taken out of the ring and put in before the newest
 
-The ways of a set are searched by vectors; moving them up on each miss would not be one. An instruction that has as many
-lines of each set as that has ways, none of a tensor that the L1 has lines of, misses all of them and leaves its own:
-they are written into the L1 when an instruction is looked up that may hit (`_write_in`). So a GEMM of ragged rows, whose
-tiles of A and B take turns, needs no look-up. Where tiles that are read have all lines in common or none, `xcd_model.fast.symmetry` gives the same counts by tile.
+The ways of a set are searched by vectors; moving them up on each miss would not be one. An instruction with as many
+lines of each set as that has ways, of a tensor that the L1 has no line of, misses all of them and leaves its own: they
+are written into the L1 only before an instruction that may hit (`_write_in`). The ragged tiles of a GEMM, of A and of B
+in turn, need no look-up. Where tiles that are read have all lines in common or none, `xcd_model.fast.symmetry` gives
+the same counts by tile.
 
 Chunks are short so that their arrays stay in the host's L1, and each step over them is a pass of its own. All of it is
 inlined into its callers, see `xcd_model.compiled.numba_inline`.
@@ -276,7 +277,7 @@ def _gather_sets(stream, index, passage, first, n, scratch):
     return kept
 
 
-@called
+@inlined
 def _gather_misses(stream, machine, l1, passage, first, n, scratch):
     """Copy the entries that the L1 misses; return (how many, their L2 requests, latest arrival of the others)."""
     rel, marks, pieces, line, kept_marks = stream.rel, stream.marks, stream.pieces, scratch.line, scratch.marks

@@ -65,4 +65,3 @@ def passes_of(
     passes = np.maximum(most, -(-lines // LINES_A_PASS))
     rows, at = np.unique(row[np.flatnonzero(np.diff(of, prepend=-1))], return_inverse=True)
     return rows, np.bincount(at, weights=passes).astype(np.int64)
-
