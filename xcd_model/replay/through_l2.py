@@ -106,10 +106,6 @@ def _look_up(n, words, filler, inputs, access, scratch, arrival, in_time):
     elif whole and filler is None:
         n_missed = _touch_each(n, words, ways, row, word, miss_index, victim)
     else:
-        if filler is not None:  # the L2s of all XCDs, in turn: more than the host's caches have at hand
-            for i in range(np.uint64(n)):
-                _prefetch(words, np.int64(row[i]) * ways)
-                _prefetch(filler, np.int64(row[i]) * ways)
         for i in range(np.uint64(n)):
             if whole:
                 both = _touch_whole(words, filler, np.int64(row[i]) * ways, ways, np.int64(word[i]) | WHOLE, by)
