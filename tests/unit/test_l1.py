@@ -8,7 +8,8 @@ from hypothesis import assume, given, settings
 
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.workload.kernels import kernel
-from tests.machines import cases, small_gpu, tiled_traces
+from tests import naive
+from tests.machines import cases, gemm_trace, small_gpu, tiled_traces
 from xcd_model import (
     IssueModel,
     Resources,
@@ -40,6 +41,20 @@ def test_by_tile_counts_as_by_line(case):
     assert (by_tile.machine.l1_mode, by_line.machine.l1_mode) == (BY_TILE, BY_LINE)
     tile, line = (replay_lockstep(plan, order, workgroups_per_cu=occupancy) for plan in (by_tile, by_line))
     np.testing.assert_array_equal(tile.timeline, line.timeline)
+
+
+@pytest.mark.parametrize("occupancy", [1, 2])
+def test_ragged_tiles_that_fill_an_l1_in_turn_are_those_of_the_naive_replay(occupancy):
+    """Of two workgroups on a CU some tiles follow one of their own tensor; those of the edge fill no L1."""
+    trace = gemm_trace(80, 72, 100, 32, 32, 16, more_bytes=(72, 24, 8))
+    machine = small_gpu(xcds=2, cus=2, l1=(4, 8), l2=(16, 4), mall=None)
+    plan, order = prepare(trace, machine), np.arange(trace.n_workgroups)
+    fills = plan.stream.fills_l1[~plan.stream.is_write]
+    assert plan.machine.l1_mode == BY_LINE and fills.any() and not fills.all()
+    expected, _ = naive.replay(trace, order, machine, occupancy)
+    got = replay_lockstep(plan, order, workgroups_per_cu=occupancy)
+    np.testing.assert_array_equal(got.timeline, expected)
+    assert 0 < got.total(L1_HITS) < got.total(L1_REQUESTS)
 
 
 def rows_twice(cols):

@@ -40,7 +40,7 @@ class Stream(NamedTuple):
     requests of a tile.
     ``tensor_lines`` is (n_tensors, 2): first line and the one after the last; ``only_read`` (n_tensors,) bool: no
     instruction stores to it, and the L2 fetches its lines whole. ``multicast`` is (n_instructions,) bool, empty without
-    clusters.
+    clusters. ``fills_l1`` is (n_templates,) bool: whether a template has as many lines of each L1 set as that has ways.
     """
 
     start: np.ndarray
@@ -63,6 +63,7 @@ class Stream(NamedTuple):
     tensor_lines: np.ndarray
     only_read: np.ndarray
     multicast: np.ndarray
+    fills_l1: np.ndarray
 
 
 @by_reference
@@ -160,7 +161,17 @@ def stream_of(trace: Trace, gpu: Gpu, machine: Machine) -> Stream:
         tensor_lines=np.array([(t.base_line, t.base_line + t.n_lines) for t in trace.tensors], np.int64),
         only_read=only_read,
         multicast=np.zeros(0, np.bool_),
+        fills_l1=_fills(trace, machine.l1, machine.l1_ways),
     )
+
+
+def _fills(trace: Trace, index: Index, ways: int) -> np.ndarray:
+    """(n_templates,) bool: whether a template has ``ways`` lines of each set, wherever it begins."""
+    if index.n_sets == 0 or index.mask < 0 or index.hash.size:  # then its base says which line lies in which set
+        return np.zeros(trace.is_write.size, np.bool_)
+    first = np.repeat(np.arange(trace.is_write.size) * index.n_sets, trace.entries_per_template)
+    lines = np.bincount(first + (trace.rel & index.mask), minlength=trace.is_write.size * index.n_sets)
+    return lines.reshape(-1, index.n_sets).min(axis=1) >= ways
 
 
 def check_tags(highest_line: int, cache: Cache, name: str, *, mark_bits: int = MARK_BITS) -> None:

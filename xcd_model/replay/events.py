@@ -34,7 +34,9 @@ A CU has a limited number of L2 reads under way (its MSHRs):
 
 While it is full, the loads that wait are still with their workgroups, and when there is room the oldest workgroup's
 goes first, as the arbiter of a CU prefers the oldest wave. That keeps the workgroups that run at once from sharing
-their caches evenly: a few advance, the others wait. Loads come back in the order of issue, as an L1 returns them.
+their caches evenly: a few advance, the others wait. Loads come back in the order of issue, as an L1 returns them. No
+load can go out before the first one under way is back, so each load that fills a CU moves the times of its others there
+(`_hold_back`); else they would be tried, to no effect, several times an instruction.
 """
 
 from __future__ import annotations
@@ -131,12 +133,19 @@ class ReadQueue(NamedTuple):
     back: np.ndarray
     requests: np.ndarray  # (n_xcds * cus, limit) int64: requests of each load
     state: np.ndarray  # (n_xcds * cus, 3) int64: first load of the ring, number of loads, and their requests together
+    loads: np.ndarray  # (n_xcds * cus, slots a CU) bool: whether the next that a slot issues is a load
 
 
-def read_queue(limit: int | None, n_cus: int) -> ReadQueue:
+def read_queue(limit: int | None, n_cus: int, slots_per_cu: int) -> ReadQueue:
     """Nothing under way, from any of ``n_cus`` CUs."""
     ring = (n_cus if limit else 0, limit or 0)
-    return ReadQueue(limit or 0, np.zeros(ring, np.int64), np.zeros(ring, np.int64), np.zeros((n_cus, 3), np.int64))
+    return ReadQueue(
+        limit or 0,
+        np.zeros(ring, np.int64),
+        np.zeros(ring, np.int64),
+        np.zeros((n_cus, 3), np.int64),
+        np.zeros((n_cus, slots_per_cu), np.bool_),
+    )
 
 
 @inlined
@@ -161,6 +170,33 @@ def _enqueue(queue, unit, requests, back):
     queue.requests[unit, place] = requests
     state[ENTRIES] += 1
     state[REQUESTS] += requests
+
+
+@inlined
+def _full_until(queue, unit):
+    """Before when a CU issues no load, as far as is known: 0 where it has room."""
+    state = queue.state[unit]
+    return queue.back[unit, state[HEAD]] if queue.limit and state[REQUESTS] >= queue.limit else np.int64(0)
+
+
+@inlined
+def _hold_back(queue, times, unit):
+    """Let the loads that the slots of a CU are to issue, at ``times``, wait for room."""
+    until, loads = _full_until(queue, unit), queue.loads[unit]
+    for i in range(times.size):
+        times[i] = max(times[i], until if loads[i] else np.int64(0))
+
+
+@inlined
+def _schedule(inputs, state, slot, time):
+    """Let a slot issue at a time, `NEVER` for none, or when its CU has room for its load; return when."""
+    stream, unit, row = inputs.stream, state.seats.unit[slot], state.seats.row[slot]
+    running = state.slots.running[state.seats.xcd[slot], state.seats.place[slot]]
+    is_load = running[0] < running[1] and not stream.is_write[stream.template[running[0]]]
+    state.reads.loads[unit, row] = is_load
+    at = max(time, _full_until(state.reads, unit)) if is_load else time
+    state.events.slot_time[unit, row] = at
+    return at
 
 
 @inlined
@@ -241,8 +277,8 @@ def _compute(inputs, state, unit, now):
         _computed(inputs, state, slot, unit, latest)
         waited = running[0] < running[1] and _awaited(issue, state.issued[slot]) == state.computed[slot]
         if ended or waited:
-            times[chosen] = latest if ended else _next_at(inputs, state, slot, latest)
-            until = min(until, times[chosen])
+            at = latest if ended else _next_at(inputs, state, slot, latest)
+            until = min(until, _schedule(inputs, state, slot, at))
     if machine.cluster > 1:
         events.computes[unit] = begins if first < NEVER else NEVER
     _settle(events, unit)
@@ -252,9 +288,8 @@ def _compute(inputs, state, unit, now):
 @inlined
 def _can_issue(inputs, state, slot, now, time):
     """Let a slot issue at a time, `NEVER` for none, and its CU compute until then; return when it is done."""
-    unit = state.seats.unit[slot]
-    state.events.slot_time[unit, state.seats.row[slot]] = time
-    return _compute(inputs, state, unit, now)
+    _schedule(inputs, state, slot, time)
+    return _compute(inputs, state, state.seats.unit[slot], now)
 
 
 @inlined
@@ -314,6 +349,7 @@ def _send(inputs, state, slot, now, tally, spans):
         arrive += np.int64(draw % np.uint64(issue.jitter_fs + 1))
     if reads and state.reads.limit:
         _enqueue(state.reads, unit, reads, there)
+        _hold_back(state.reads, state.events.slot_time[unit], unit)
     state.arrive[slot, position % issue.in_flight] = arrive
     state.issued[slot] = position + 1
     state.slots.running[xcd, place, 0] = instruction + 1

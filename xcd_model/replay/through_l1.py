@@ -14,8 +14,11 @@ to drop a line). A launch starts with empty L1s. By line, each set is a ring of 
     miss:  newest <- the oldest way, filled anew: the ring turns by one
     hit:   the way is taken out of the ring and put in before the newest
 
-The ways of a set are searched by vectors; moving them up on each miss would not be one. Where
-tiles that are read have all lines in common or none, `xcd_model.fast.symmetry` gives the same counts by tile.
+The ways of a set are searched by vectors; moving them up on each miss would not be one. An instruction with as many
+lines of each set as that has ways, of a tensor that the L1 has no line of, misses all of them and leaves its own: they
+are written into the L1 only before an instruction that may hit (`_write_in`). The ragged tiles of a GEMM, of A and of B
+in turn, need no look-up. Where tiles that are read have all lines in common or none, `xcd_model.fast.symmetry` gives
+the same counts by tile.
 
 Chunks are short so that their arrays stay in the host's L1, and each step over them is a pass of its own. All of it is
 inlined into its callers, see `xcd_model.compiled.numba_inline`.
@@ -32,10 +35,11 @@ import numpy as np
 from xcd_model.cache.locate import DIRTY_BITS, FILL_BITS, _locate_inlined
 from xcd_model.cache.packed import BY_LINE, BY_TILE, NO_L1, Machine, aligned_words
 from xcd_model.compiled.by_reference import by_reference
-from xcd_model.compiled.numba_inline import inlined
+from xcd_model.compiled.numba_inline import called, inlined
 from xcd_model.speed import _read_tile, _way_of, empty_tile_l1
 
 PIECES = np.uint32(1 << FILL_BITS)
+NO_TENSOR, SEVERAL = -1, -2
 
 
 @by_reference
@@ -47,6 +51,8 @@ class LineL1(NamedTuple):
     older: np.ndarray  # (n, sets * ways) int16: neighbours of each way in the ring of its set
     newer: np.ndarray
     newest: np.ndarray  # (n, sets) int64: way that was touched last
+    tensor: np.ndarray  # (n,) int64: the one whose lines each L1 has, or `NO_TENSOR`, `SEVERAL`
+    pending: np.ndarray  # (n,) int64: instruction whose lines are the L1's and are not written in yet, or -1
 
 
 def empty_line_l1(machine: Machine) -> LineL1:
@@ -60,6 +66,8 @@ def empty_line_l1(machine: Machine) -> LineL1:
         older=np.broadcast_to(np.tile((ways + 1) % machine.l1_ways, sets), (n, lines))[:, :n_words].copy(),
         newer=np.broadcast_to(np.tile((ways - 1) % machine.l1_ways, sets), (n, lines))[:, :n_words].copy(),
         newest=np.zeros((n, sets), np.int64),
+        tensor=np.full(n, NO_TENSOR),
+        pending=np.full(n, -1),
     )
 
 
@@ -181,6 +189,40 @@ class Passage(NamedTuple):
 
 
 @inlined
+def _l1_word(stream, index, line, entry):
+    """(set, word) of a line in an L1, with the pieces that an entry of its template wants."""
+    at, tag = _locate_inlined(line, index)
+    return at, np.uint32(((tag + 1) << FILL_BITS) | (np.int64(stream.marks[entry]) >> DIRTY_BITS))
+
+
+@called
+def _write_in(stream, machine, l1, unit):
+    """Write the lines of the pending instruction into the L1 ``unit``, which has no others."""
+    instruction, words = l1.pending[unit], l1.words[unit]
+    template, base = stream.template[instruction], stream.base[instruction]
+    for way in range(words.size):
+        words[way] = 0
+    for entry in range(stream.rel_start[template], stream.rel_start[template + 1]):
+        at, word = _l1_word(stream, machine.l1, base + stream.rel[entry], entry)
+        _read_line(l1, unit, at, machine.l1_ways, word, instruction)
+    l1.pending[unit] = -1
+
+
+@inlined
+def _misses_all(stream, machine, l1, unit, instruction):
+    """Whether no line of an instruction can be in the L1 ``unit``, by its tensor; then it is pending."""
+    template = stream.template[instruction]
+    tensor, has = np.int64(stream.tensor[template]), l1.tensor[unit]
+    if stream.fills_l1[template] and has not in (tensor, SEVERAL):
+        l1.tensor[unit], l1.pending[unit] = tensor, instruction
+        return True
+    if l1.pending[unit] >= 0:
+        _write_in(stream, machine, l1, unit)
+    l1.tensor[unit] = tensor if has in (tensor, NO_TENSOR) else SEVERAL
+    return False
+
+
+@inlined
 def _enter_l1(stream, machine, l1, unit, instruction):
     """Begin an instruction's passage through the L1 ``unit``; by tile its hits and misses are known at once."""
     template = stream.template[instruction]
@@ -195,7 +237,10 @@ def _enter_l1(stream, machine, l1, unit, instruction):
         whole = missing < 0
         l1_hits -= lines
         end = end if missing else begin
-    if by_line:
+    if by_line and _misses_all(stream, machine, l1.lines, unit, instruction):
+        by_line = False
+        l1_hits -= end - begin
+    elif by_line:
         requests = np.int64(0)
     return Passage(
         instruction, unit, stream.base[instruction], begin, end, whole, by_line, missing, requests, l1_requests,
@@ -239,8 +284,7 @@ def _gather_misses(stream, machine, l1, passage, first, n, scratch):
     kept = requests = wait = np.int64(0)
     for i in range(n):
         touched = passage.base + rel[first + i]
-        at, tag = _locate_inlined(touched, machine.l1)
-        word = np.uint32(((tag + 1) << FILL_BITS) | (np.int64(marks[first + i]) >> DIRTY_BITS))
+        at, word = _l1_word(stream, machine.l1, touched, first + i)
         by = _read_line(l1.lines, passage.unit, at, machine.l1_ways, word, passage.instruction)
         if by < 0:
             line[kept] = touched

@@ -128,7 +128,7 @@ def timed_state(plan: Plan, machine: Machine, in_flight: int, caches: Caches) ->
         issued=np.zeros(n_slots, np.int64),
         there=np.full(seats.on.shape, NEVER),
         events=event_queue_of(seats),
-        reads=read_queue(plan.gpu.limits.reads_in_flight_per_cu, n_cus),
+        reads=read_queue(plan.gpu.limits.reads_in_flight_per_cu, *seats.on.shape),
         scratch=scratch,
     )
 

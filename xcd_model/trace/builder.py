@@ -73,7 +73,7 @@ class TraceBuilder:
         self._boxes: dict[tuple, int] = {}
         self._lines: list[Touched] = []
         self._owner: list[tuple[int, bool]] = []
-        self._columns: list[tuple[np.ndarray, np.ndarray]] = []
+        self._steps: list[list[tuple[np.ndarray, np.ndarray]]] = []  # base and template of each access
 
     def array(self, name: str, *, rows: int, cols: int, item_bytes: int, pitch_bytes: int | None = None) -> PlacedArray:
         """Place a row-major matrix after the arrays before it; ``pitch_bytes`` is the distance of rows [bytes]."""
@@ -169,7 +169,8 @@ class TraceBuilder:
         if SECTOR_BYTES % item:
             raise TraceError(f"tensor {name}: items of {item} B do not divide a sector of {SECTOR_BYTES} B")
         address = np.where(index < 0, -1, index * item).reshape(-1, index.shape[-1])
-        found = gather_lines(address, item, self.line_bytes)
+        origin, rows, of = _alike(address)
+        found = gather_lines(rows, item, self.line_bytes)
         count = np.diff(found.start)
         base = np.zeros(count.size, np.int64)
         template = np.full(count.size, -1, np.int32)
@@ -178,7 +179,8 @@ class TraceBuilder:
             base[some] = np.minimum.reduceat(found.line, found.start[some])
             template[some] = self._keep_gathers(array.index, write, found, base, some)
         shape = index.shape[:-1]
-        return Access((base + array.base_bytes // self.line_bytes).reshape(shape), template.reshape(shape))
+        first_line = (array.base_bytes + origin) // self.line_bytes
+        return Access((base[of] + first_line).reshape(shape), template[of].reshape(shape))
 
     def _keep_gathers(self, index: int, write: bool, found, base: np.ndarray, some: np.ndarray) -> list[int]:
         """Templates of the gathers ``some``, one for all that look the same from their lowest line."""
@@ -202,29 +204,28 @@ class TraceBuilder:
             )
         parts = [wholes(v, f"tensor {name}: places and sides of a box", TraceError) for v in (*at, *size)]
         try:
-            values = np.broadcast_arrays(*parts)
+            shape = np.broadcast_shapes(*(one.shape for one in parts))
         except ValueError:
             raise TraceError(
                 f"tensor {name}: a box of shapes {[one.shape for one in parts]}, which do not fit"
             ) from None
-        if values[0].shape[:1] not in ((), (1,), (self.n_workgroups,)):
+        if shape[:1] not in ((), (1,), (self.n_workgroups,)):
             raise TraceError(
-                f"tensor {name}: a box of {values[0].shape[0]} entries; it has one, or one for each of the "
+                f"tensor {name}: a box of {shape[0]} entries; it has one, or one for each of the "
                 f"{self.n_workgroups} workgroups"
             )
-        at, size = values[:axes], values[axes:]
-        if values[0].size and min(int(extent.min()) for extent in size) < 0:
+        at, size = parts[:axes], parts[axes:]
+        if 0 not in shape and min(int(extent.min()) for extent in size) < 0:
             raise TraceError(f"tensor {name}: a rectangle has a negative extent")
-        address = np.full(values[0].shape, array.base_bytes, np.int64)
-        skip, kept = [], []
+        address, skip, kept = np.int64(array.base_bytes), [], []
         for first, extent, side, stride in zip(at, size, array.shape, array.strides_bytes, strict=True):
             skip.append(np.minimum(np.maximum(-first, 0), extent))
             kept.append(np.clip(np.minimum(first + extent, side) - np.maximum(first, 0), 0, None))
-            address += np.clip(first, 0, side) * stride
+            address = address + np.clip(first, 0, side) * stride  # as small as its parts: an axis of trips comes last
         base, phase = np.divmod(address, self.line_bytes)
-        distinct, inverse = _distinct([phase, *skip, *kept, *size])
+        distinct, inverse = _distinct([phase, *skip, *kept, *size], shape)
         ids = [self._box_template(array, key, write, at_once) for key in distinct]
-        return Access(base, np.array(ids, np.int32)[inverse])
+        return Access(np.broadcast_to(base, shape), np.array(ids, np.int32)[inverse])
 
     def _box_template(self, array: PlacedArray, box: tuple[int, ...], write: bool, at_once: int | None) -> int:
         axes = len(array.shape)
@@ -268,7 +269,7 @@ class TraceBuilder:
             raise TraceError("together: stores to one array, of the same workgroups and trips, none masked out")
         first = stores[0].base
         columns = [part for one in stores for part in (one.template.astype(np.int64), one.base - first)]
-        distinct, inverse = _distinct(columns)
+        distinct, inverse = _distinct(columns, first.shape)
         ids = []
         for key in distinct:
             parts = [(self._lines[t], delta) for t, delta in zip(key[::2], key[1::2], strict=True)]
@@ -286,19 +287,26 @@ class TraceBuilder:
         """Append one pass of a loop body: the accesses in order, for each trip; trips are the second axis."""
         trips = max(1 if a.base.ndim < 2 else a.base.shape[1] for a in accesses)
         shape = (self.n_workgroups, trips)
-        bases, templates = (
-            [np.broadcast_to(v if v.ndim > 1 else v.reshape(-1, 1), shape) for v in values]
-            for values in ([a.base for a in accesses], [a.template for a in accesses])
-        )
-        stacked = (self.n_workgroups, trips * len(accesses))
-        self._columns.append((np.stack(bases, -1).reshape(stacked), np.stack(templates, -1).reshape(stacked)))
+        in_each = [[v if v.ndim > 1 else v.reshape(-1, 1) for v in (a.base, a.template)] for a in accesses]
+        self._steps.append([(np.broadcast_to(b, shape), np.broadcast_to(t, shape)) for b, t in in_each])
+
+    def _instructions(self) -> tuple[np.ndarray, np.ndarray]:
+        """Bases and templates of all steps, (n_workgroups, n_instructions) each; a template is -1 for none."""
+        shape = self.n_workgroups, sum(len(step) * step[0][0].shape[1] for step in self._steps)
+        base, template, first = np.empty(shape, np.int64), np.empty(shape, np.int32), 0
+        for step in self._steps:
+            end = first + len(step) * step[0][0].shape[1]
+            for i, (bases, templates) in enumerate(step):
+                base[:, first + i : end : len(step)] = bases
+                template[:, first + i : end : len(step)] = templates
+            first = end
+        return base, template
 
     def trace(self) -> Trace:
         """Build the trace; raises TraceError if a workgroup touches nothing: in an access model that is a mistake."""
-        if not self._columns or not self._lines:
+        if not self._steps or not self._lines:
             raise TraceError("no workgroup touches anything: call step() with accesses inside their arrays")
-        base = np.concatenate([c[0] for c in self._columns], axis=1)
-        template = np.concatenate([c[1] for c in self._columns], axis=1)
+        base, template = self._instructions()
         keep = template >= 0
         if not keep.any(axis=1).all():
             raise TraceError(f"workgroup {int(np.argmin(keep.any(axis=1)))} touches nothing")
@@ -307,8 +315,8 @@ class TraceBuilder:
             line_bytes=self.line_bytes,
             tensors=tuple(self._tensors),
             start=np.concatenate([[0], np.cumsum(keep.sum(axis=1))]).astype(np.int64),
-            base=np.ascontiguousarray(base[keep]),
-            template=np.ascontiguousarray(template[keep].astype(np.int32)),
+            base=base.reshape(-1) if keep.all() else base[keep],
+            template=template.reshape(-1) if keep.all() else template[keep],
             rel_start=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
             rel=np.concatenate([touched.line for touched in self._lines]).astype(np.int32),
             sectors=np.concatenate([touched.sectors for touched in self._lines]),
@@ -319,18 +327,34 @@ class TraceBuilder:
         )
 
 
-def _distinct(columns: list[np.ndarray]) -> tuple[list[tuple[int, ...]], np.ndarray]:
-    """Return the distinct tuples across columns of equal shape, and which of them is where.
+def _alike(address: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return where each row of addresses, -1 for none, begins, the distinct rows seen from there, and which is where.
+
+    A stretch that many workgroups read somewhere else is looked at once. Rows begin on multiples of any line.
+    """
+    if not address.size:
+        return np.zeros(len(address), np.int64), address, np.arange(len(address))
+    lowest = np.where(address < 0, address.max(), address).min(axis=1)
+    origin = lowest // MAX_LINE_BYTES * MAX_LINE_BYTES
+    rows = np.ascontiguousarray(np.where(address < 0, -1, address - origin[:, None]))
+    _, first, of = np.unique(rows.view(f"V{rows.strides[0]}").reshape(-1), return_index=True, return_inverse=True)
+    place = np.argsort(np.argsort(first))
+    return origin, rows[np.sort(first)], place[of.reshape(-1)]
+
+
+def _distinct(columns: list[np.ndarray], shape: tuple[int, ...]) -> tuple[list[tuple[int, ...]], np.ndarray]:
+    """Return the distinct tuples across columns that broadcast to a shape, and which of them is where.
 
     Tuples are numbered by mixed radix over the values' ranges, which are narrow as a rule: no sort is needed then.
     """
-    code, n_codes = np.zeros(columns[0].shape, np.int64), 1
+    code, n_codes = np.zeros(shape, np.int64), 1
     for column in columns:
         low, high = (int(column.min()), int(column.max())) if column.size else (0, 0)
         if n_codes > 2**62 // (high - low + 1):  # too wide: number what there is so far
             seen, code = np.unique(code, return_inverse=True)
-            code, n_codes = code.reshape(column.shape), seen.size
-        code = code * (high - low + 1) + (column - low)
+            code, n_codes = code.reshape(shape), seen.size
+        code *= high - low + 1
+        code += column - low
         n_codes *= high - low + 1
     flat = code.reshape(-1)
     if n_codes <= MAX_TABLE:
@@ -342,5 +366,6 @@ def _distinct(columns: list[np.ndarray]) -> tuple[list[tuple[int, ...]], np.ndar
         inverse = number[flat]
     else:
         _, first, inverse = np.unique(flat, return_index=True, return_inverse=True)
-    values = np.stack([column.reshape(-1)[first] for column in columns], axis=1)
-    return [tuple(row) for row in values.tolist()], inverse.reshape(code.shape)
+    at = np.unravel_index(first, shape) if shape else ()
+    values = [np.broadcast_to(column, shape)[at].reshape(-1).tolist() for column in columns]
+    return list(zip(*values, strict=True)), inverse.reshape(shape)

@@ -49,9 +49,10 @@ def passes_of(
     lanes = np.minimum(PASS_BYTES // unit, WARP)
     each = items // together
     group = item // items // lanes * each + item % items // together
-    of = _numbered(row, group)
-    order = np.lexsort((address // unit, of))
-    of, unit, place = of[order], unit[order], (address // unit)[order]
+    group += row * (int(group.max()) + 1)
+    order = np.lexsort((address // unit, group))
+    of = np.cumsum(np.diff(group[order], prepend=group[order[:1]]) != 0)  # number of each group
+    unit, place = unit[order], (address // unit)[order]
     new = np.ones(of.size, np.bool_)
     new[1:] = (of[1:] != of[:-1]) | (place[1:] != place[:-1])
     of, unit, place, row = of[new], unit[new], place[new], row[order][new]
@@ -64,8 +65,3 @@ def passes_of(
     passes = np.maximum(most, -(-lines // LINES_A_PASS))
     rows, at = np.unique(row[np.flatnonzero(np.diff(of, prepend=-1))], return_inverse=True)
     return rows, np.bincount(at, weights=passes).astype(np.int64)
-
-
-def _numbered(row: np.ndarray, group: np.ndarray) -> np.ndarray:
-    """Number the groups of all rows, from 0."""
-    return np.unique(row * (int(group.max()) + 1) + group, return_inverse=True)[1]

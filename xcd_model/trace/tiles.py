@@ -17,6 +17,7 @@ from xcd_model.compiled.splitmix import _mix
 from xcd_model.trace.trace import Trace
 
 MAX_TILE_LINES = 1 << 26  # above this, looking at every line costs more than it saves
+FEW = 1 << 10  # a sixteenth of the numbers that the first table has room for
 _KEPT: WeakKeyDictionary[Trace, Tiles | None] = WeakKeyDictionary()
 
 
@@ -36,13 +37,18 @@ def room(n: int) -> int:
 
 @uncounted()
 def _number(hashes, table, of, first):
-    """`numbered`, into ``of`` and ``first``; ``table`` is (n,) int32, -1s. Returns how many numbers there are."""
+    """`numbered`, into ``of`` and ``first``; ``table`` is (n,) int32, -1s. Returns how many numbers there are.
+
+    -1 where they are more than ``first`` has room for.
+    """
     mask, count = np.uint64(table.size - 1), 0
     for i in range(hashes.size):
         at = hashes[i] & mask
         while table[at] >= 0 and hashes[first[table[at]]] != hashes[i]:
             at = (at + np.uint64(1)) & mask
         if table[at] < 0:
+            if count == first.size:
+                return -1
             table[at], first[count] = count, i
             count += 1
         of[i] = table[at]
@@ -64,8 +70,11 @@ def numbered(hashes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     first : (n_numbers,) int32 array
         The first that has each number.
     """
-    of, first = np.empty((2, hashes.size), np.int32)
-    count = _number(hashes, np.full(room(hashes.size), -1, np.int32), of, first)
+    of, most, count = np.empty(hashes.size, np.int32), FEW, -1
+    while count < 0:  # as a rule far fewer numbers than hashes: a small table stays in the host's caches
+        most = min(most * 16, hashes.size)
+        first = np.empty(most, np.int32)
+        count = _number(hashes, np.full(room(most), -1, np.int32), of, first)
     return of, first[:count].copy()
 
 
