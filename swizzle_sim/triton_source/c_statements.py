@@ -29,6 +29,7 @@ from swizzle_sim.triton_source.c_effects import (
 from swizzle_sim.triton_source.c_expressions import LAUNCH, apart, converted, expression, value_of
 from swizzle_sim.triton_source.c_functions import definition, function_of
 from swizzle_sim.triton_source.c_names import (
+    UNREAD,
     Calls,
     Function,
     Names,
@@ -281,14 +282,16 @@ class Statements:
     def _mentioned(self, place: Node) -> list[ast.Name]:
         """Names that stand somewhere, for whoever asks what of a tile arrives."""
         found = [self.names.find(name) for name in identifiers(place)]
-        return [named(one.name, place) for one in found if one is not None and one.kind != RECORD and one.why != ARRAY]
+        return [named(one.name, place) for one in found if one is not None and one.name not in self.names.lambdas
+                and one.kind != RECORD and one.why != ARRAY]  # fmt: skip
 
     def _made_of(self, place: Node) -> list[ast.expr]:
         """What a place is made of: its value where that is read, else its parts; a name is lost below a division."""
-        value, inner = apart(place, self.names)
+        value, before = apart(place, self.names)
         mentioned = self._mentioned(place)
-        if {one.id for one in mentioned if one.id not in self._pointers} <= loaded(value.tree) and not inner:
-            is_read = isinstance(value.tree, ast.BinOp) or not is_unread(value.tree)
+        if {one.id for one in mentioned if one.id not in self._pointers} <= loaded(value.tree) and not before:
+            is_call = isinstance(value.tree, ast.Call) and ast.unparse(value.tree.func) != UNREAD
+            is_read = is_call or isinstance(value.tree, ast.BinOp) or not is_unread(value.tree)
             return [value.tree] if is_read else [*mentioned]
         name, _, template = called(place)
         kind = template[0] if name == "static_cast" and template else place.child_by_field_name("type")
@@ -300,7 +303,9 @@ class Statements:
             return [placed(ast.BinOp(one, ast.BitXor(), one), place) for one in mentioned]
         if place.type == "lambda_expression" or not place.named_children:
             return [*mentioned]
-        return [tree for one in place.named_children for tree in self._made_of(one)]
+        inner = [tree for one in place.named_children for tree in self._made_of(one)]
+        is_call = place.type == "call_expression" and bool(inner)
+        return [placed(ast.Call(ast.Name("unread_call", ast.Load()), inner, []), place)] if is_call else inner
 
     def _unpacked(self, target: Node, value: Node, node: Node) -> list[ast.stmt]:
         found = value_of(value, self.names)
@@ -354,8 +359,10 @@ class Statements:
             self.names.outside.add(name)
             variable = Variable(name, UNSIGNED, False, *self.escaped.get(name, ("", None)))
             self.names.scopes[0][name] = variable
-        if variable.kind in (UNKNOWN, RECORD):
-            return self._pointed(variable, node, op, value) if variable.kind == UNKNOWN else None
+        if variable.kind == RECORD:
+            return self._referred(variable, node)
+        if variable.kind == UNKNOWN:
+            return self._pointed(variable, node, op, value)
         found = value_of(value, self.names)
         if op == "=":
             return [self._set(variable, found, node)]
@@ -366,10 +373,15 @@ class Statements:
         if not variable.why.startswith("pointer"):
             return []
         if "&" in variable.why:
-            return [placed(ast.parse(f"tl.store(0, {variable.name})").body[0], node)]
+            return self._referred(variable, node)
         made_of: list[ast.expr] = [named(variable.name, node)] if op != "=" else []
         made_of += self._made_of(value) if value is not None else []
         return [self._lost(variable, node, unread(node, "", made_of))]
+
+    def _referred(self, variable: Variable, node: Node) -> list[ast.stmt] | None:
+        """Store through a reference to what is no integer; none to a local value."""
+        is_local = variable.kind == RECORD and not variable.by_reference
+        return None if is_local else [placed(ast.parse(f"tl.store(0, {variable.name})").body[0], node)]
 
     def _set(self, variable: Variable, found: Value, node: Node) -> ast.stmt:
         if not found.is_number:
@@ -400,6 +412,8 @@ class Statements:
         variable = self.names.find(text_of(target))
         if variable is not None and variable.kind == UNKNOWN:
             return self._pointed(variable, node, "++", None)
+        if variable is not None and variable.kind == RECORD:
+            return self._referred(variable, node)
         if variable is None or variable.kind not in (INT, UNSIGNED):
             return None
         op = "+" if "++" in text_of(node) else "-"

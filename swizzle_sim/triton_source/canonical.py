@@ -205,6 +205,7 @@ def _add_called(
             raise source.error(call, f"{name} is no builtin here: the file gives the name another meaning")
         if source.in_c and CEIL.match(name):  # of a header that is not here: by its name
             call.func = ast.copy_location(ast.Name("cdiv", ast.Load()), call)
+            call.believed = name  # type: ignore[attr-defined]
         return
     other, its_name = home
     own = other is source

@@ -91,6 +91,9 @@ class PrologueReader:
         self.flow = TileFlow(self.function.body, source)
         self._stop = ""  # of a loop over tiles: how many there are
         self.assumed: list[str] = []
+        self._is_unfollowed = False
+        believed = {name for one in functions.values() for node in ast.walk(one) if (name := getattr(node, "believed", ""))}
+        self._believed = tuple(f"{name} rounds a quotient up" for name in sorted(believed))
         for one in functions.values():
             self.assumed += getattr(one, "assumed", ())
         if (construct := getattr(self.function, "unmodelled", None)) is not None:
@@ -146,6 +149,8 @@ class PrologueReader:
             fixed_grid=self._fixed_grid(spelled, [*fixed.values()]) if axes == 1 and fixed else (),
             counted=self._counted(body, last, answers, spelled, launch) if axes == 1 and not extents else None,
             assumed=tuple(dict.fromkeys(self.assumed)),
+            premises=self._believed if "cdiv(" in f"{text.text} {launch}" else (),
+            is_unfollowed=self._is_unfollowed,
             is_wide="int64" in ast.unparse(self.source.function(self.name)),
         )
 
@@ -370,6 +375,7 @@ class PrologueReader:
             _one_value(self.function),
         )
         effects = Effects(body, answers, self.source, facts)
+        self._is_unfollowed = effects.is_unfollowed
         own = sorted(one for one in effects.arrived if one.startswith(OWN_ID))
         if len(answers) == 2 and len(self._axes_read(body, answers)) > 1 and own:
             axis = own[-1].removeprefix(OWN_ID)
