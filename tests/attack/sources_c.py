@@ -301,6 +301,42 @@ def function(draw: Random) -> Source:
     return Source(_HEAD + "".join(make.above) + text, "remap", "c", ".hip", {"by": "8", "of": "3"})
 
 
+# Functions that take the address or the tile: `AT` is an offset of m and n, or less; and how each is called to store.
+_CALLEES = (
+    ("void put(float& x) { x += 1; }", "put(c[AT]);"),
+    ("template <class T> void put(T& x) { x += 1; }", "put(c[AT]);"),
+    ("template <class T> void put(T&& x) { x = x + 1; }", "put(c[AT]);"),
+    ("void put(float* x) { *x += 1; }", "put(&c[AT]);"),
+    ("void put(float& x) { x++; }\nvoid both(float& x, float) { put(x); }", "both(c[AT], 2);"),
+    ("float put(float& x) { x += 1; return x; }", "float y = put(c[AT]);\n(void)y;"),
+    ("float put(float* x) { *x += 1; return 1; }", "const float y = 2 * put(c + AT);\n(void)y;"),
+    ("int put(float* c, int m, int n, int w) { c[AT] += 1; return 1; }", "if (put(c, pid_m, pid_n, num_pid_n)) { }"),
+    ("void put(float* c, int m, int n, int w) { c[AT] += 1; }", "put(c, pid_m, pid_n, num_pid_n);"),
+    ("float* put(float* c, int m, int n, int w) { return c + AT; }", "*put(c, pid_m, pid_n, num_pid_n) += 1;"),
+    ("auto put(float* c, int m, int n, int w) { return c + AT; }", "put(c, pid_m, pid_n, num_pid_n)[0] += 1;"),
+    ("float& put(float* c, int m, int n, int w) { return c[AT]; }", "put(c, pid_m, pid_n, num_pid_n) += 1;"),
+    ("int put(int m, int n, int w) { return AT; }", "c[put(pid_m, pid_n, num_pid_n)] += 1;"),
+    ("int put(int m, int n, int w) { n += m; return AT - m; }", "c[put(pid_m, pid_n, num_pid_n)] += 1;"),
+    ("int put(int m, int n, int w) { if (m > 1) m = 1; return AT; }", "c[put(pid_m, pid_n, num_pid_n)] += 1;"),
+    ("int put(int m, int, int) { return m; }\nint put(unsigned m, int n, int w) { return AT; }",
+     "c[put((unsigned)pid_m, pid_n, num_pid_n)] += 1;"),
+    ("struct Out { float* c; int w; void put(int m, int n) { c[AT] += 1; } };",
+     "Out out{c, num_pid_n};\nout.put(pid_m, pid_n);"),
+    ("", "auto put = [&](int m, int n, int w) { return AT; };\nc[put(pid_m, pid_n, num_pid_n)] += 1;"),
+    ("", "auto put = [](float& x) { x += 1; };\nput(c[AT]);"),
+    ("", "float& x = c[AT];\nx += 1;"),
+)  # fmt: skip
+
+
+def _by_a_callee(draw: Random, make: _Maker) -> str:
+    """Store through a function of the file, or a lambda, which may lose a part of the tile."""
+    above, call = draw.choice(_CALLEES)
+    at = draw.choice(["m * w + n"] * 3 + ["m / 2 * w + n", "m * w", "(m + n) * w", "m % 2 * w + n", "n"])
+    here = re.sub(r"\bm\b", "pid_m", re.sub(r"\bn\b", "pid_n", re.sub(r"\bw\b", "num_pid_n", at)))
+    make.above += [f"{above.replace('AT', at)}\n"] if above else []
+    return call.replace("AT", at if "int m" in call else here)
+
+
 def kernel(draw: Random) -> Source:
     """Kernel that stores tiles, with returns, conditions and loops that may leave some out."""
     make = _Maker(draw)
@@ -335,6 +371,7 @@ def kernel(draw: Random) -> Source:
         "auto put = [&](int m, int n) { c[m * num_pid_n + n] += 1; };\nput(pid_m, pid_n);",
         "auto put = [&](int m, int n) { if (n > 0) c[m * num_pid_n + n] += 1; };\nput(pid_m, pid_n);",
     ])  # fmt: skip
+    store = _by_a_callee(draw, make) if draw.random() < 0.3 else store
     if is_persistent and draw.random() < 0.15:  # ends the loop behind a store
         store += draw.choice(["\nif (id == 3) break;", "\nif (pid_m > 0) return;", "\nif (pid_n >= num_pid_n) break;"])
     step = draw.choice(["gridDim.x"] * 4 + ["2 * gridDim.x", "num_pid_m", "gridDim.y", "gridDim.x * gridDim.y"])
