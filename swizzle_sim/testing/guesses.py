@@ -34,7 +34,11 @@ _BY_SPELLING = {spelling: meaning for meaning, spellings in _MEANINGS.items() fo
 _CHUNK = re.compile(
     r"chunk|group(_?size)?(_?[mn])?$|^(C|W|WGM|wgm|swizzle_w|swizzle_c|panel_?width|window)$|_?(WGM)$|^(group|panel)|^[mn]01_?$"
 )
-_FLAG = re.compile(r"^(use|enable|is|has|with)_|(swizzle|remap)(_pid)?$|^up(cast|grade)$", re.IGNORECASE)
+CONDITION = re.compile(r"^if(n?def)?_")  # of the preprocessor, which nothing decides
+_FLAG = re.compile(
+    rf"{CONDITION.pattern}|^k?(Use|Enable|Is|Has|With)[A-Z]|(?i:(swizzle|remap)(_pid)?$)"
+    r"|(?i:^up(cast|grade)$)|(?i:^(use|enable|is|has|with)_)"
+)
 _SPLIT = re.compile(r"^(num_?)?(k_?splits?|splits?_?k)$", re.IGNORECASE)  # with 1, the launch is that of the tiles
 # A product that helpers of the tutorials' grouped order take from their callers.
 _IN_GROUP = re.compile(r"^(num_)?(pids?|tiles?|blocks?)_(in|per)_group$", re.IGNORECASE)

@@ -80,6 +80,7 @@ class Calls:
     constants: dict[str, str] = field(default_factory=dict)  # kind of each constant of the file
     owners: dict[str, str] = field(default_factory=dict)  # class of each constant that is of one
     unread: dict[str, str] = field(default_factory=dict)  # names that are not read, and why
+    redefined: frozenset[str] = frozenset()  # macros that the file itself defines, or undefines
     divmods: frozenset[str] = frozenset()  # names of objects that divide by a number of theirs
     included: Callable[[str], ast.FunctionDef | None] = lambda name: None  # function of a header
 

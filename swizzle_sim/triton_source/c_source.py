@@ -31,7 +31,7 @@ from swizzle_sim.triton_source.c_functions import (
 from swizzle_sim.triton_source.c_names import Calls, Function, Names, assigned, is_unread, named, placed, unread
 from swizzle_sim.triton_source.c_outputs import as_references, handed_name, handed_out, is_kernel
 from swizzle_sim.triton_source.c_preprocessor import FINDERS, Macros, Preprocessor, called_in
-from swizzle_sim.triton_source.c_statements import Statements
+from swizzle_sim.triton_source.c_statements import Statements, within
 from swizzle_sim.triton_source.c_types import (
     CASTS,
     INT,
@@ -67,6 +67,7 @@ _STATIC = re.compile(r"(?:\bextern\s+)?__(?:shared|constant|managed)__|\bthread_
 # A name alone in brackets before an operator, which the grammar takes for a cast: ``(a) + (b)`` of a macro.
 _ALONE = re.compile(r"(?:\breturn\b|[=(,+\-*/%<>!&|?:;{}\[])\s*\(\s*([A-Za-z_]\w*)\s*\)(?=\s*[-+*&(])")
 _OF_AN_ID = re.compile(r"block_?id|workgroup_?id|group_id|\bw?pid|_pid|tile|\bw?bid\b|wg_?id|xcd", re.IGNORECASE)
+_REDEFINED = re.compile(r"^[ \t]*#[ \t]*(?:define|undef)[ \t]+(\w+)", re.MULTILINE)
 _ANY = ast.FunctionDef("any", ast.arguments([], [], None, [], [], None, []), [ast.Pass()], [])
 _MOST_BYTES = 4_000_000
 
@@ -83,7 +84,8 @@ def tree_of_c(text: str, filename: str, given: Macros = ()) -> ast.Module:
     plain = _STATIC.sub(lambda word: "static".ljust(len(word.group())), plain)
     plain = _ALONE.sub(_no_cast, plain)
     plain = as_references(parser().parse(plain.encode("utf-8")).root_node, plain, written)
-    return _File(parser().parse(plain.encode("utf-8")).root_node, plain, written.split("\n"), found).module()
+    redefined = frozenset(_REDEFINED.findall(text))
+    return _File(parser().parse(plain.encode("utf-8")).root_node, plain, written.split("\n"), found, redefined).module()
 
 
 def _no_cast(found: re.Match[str]) -> str:
@@ -96,11 +98,12 @@ def _no_cast(found: re.Match[str]) -> str:
 class _File:
     """Functions and constants of one parsed file."""
 
-    def __init__(self, root: Node, text: str, lines: list[str], found: Preprocessor):
-        self.found, self.lines = found, lines
+    def __init__(self, root: Node, text: str, lines: list[str], found: Preprocessor, redefined: frozenset[str]):
+        self.found, self.lines, self.plain = found, lines, text.split("\n")
         self._numbers: dict[str, object] = {}  # of constants
         self._has_id = False  # of the function that is read
-        self.calls = Calls(aliases=aliases_in(text), included=self._included, divmods=divmods_in(text))
+        self.calls = Calls(aliases=aliases_in(text), included=self._included, divmods=divmods_in(text),
+                           redefined=redefined)  # fmt: skip
         every = list(inside(root))
         self.definitions = [
             function_of(one, self.calls)
@@ -217,7 +220,10 @@ class _File:
         records = {one.name for one in function.parameters if one.kind in (UNKNOWN, RECORD) and not one.is_const}
         handed = [] if result or outputs or is_kernel(node, self.lines) else handed_out(block, records)
         known = [*function.parameters, *numbers, *around]
-        statements = Statements(self.calls, block, known, outputs, result or "", self.found.regions, handed)
+        first, last = node.start_point[0] + 1, node.end_point[0] + 1
+        inner = [one for one in self.found.regions if first <= one.end and one.begin <= last and not within(node, one)]
+        torn = next((one for one in inner if _is_torn("".join(self.plain[one.begin : one.end - 1]))), None)
+        statements = Statements(self.calls, block, known, outputs, result or "", inner, handed)
         body = statements.function_body(block)
         if handed:
             names: list[ast.expr] = [named(one, node) for one in dict.fromkeys(map(handed_name, handed))]
@@ -228,7 +234,8 @@ class _File:
         given = {one: unread(node, f"{one}, which has no value") for one in outputs}
         found = definition(function, name, given, _without_idle(body) or [ast.Pass()])
         found.said = said(node)  # type: ignore[attr-defined]
-        found.unmodelled = unmodelled(function) or statements.refused  # type: ignore[attr-defined]
+        odd = (torn.condition, torn.begin) if torn is not None else None
+        found.unmodelled = unmodelled(function) or odd or statements.refused  # type: ignore[attr-defined]
         found.by_reference = bool(function.changed) or not function.is_whole  # type: ignore[attr-defined]
         found.is_standard = name in BUILTINS and self._is_standard(name)  # type: ignore[attr-defined]
         found.is_one_of_several = function.name in self.calls.unread  # type: ignore[attr-defined]
@@ -246,6 +253,16 @@ def _outside(root: Node) -> list[Node]:
         if node.type != "function_definition":
             todo += reversed(node.named_children)
     return found
+
+
+def _is_torn(text: str) -> bool:
+    """Whether a branch of a condition has a bracket without its other."""
+    depth = 0
+    for one in re.findall(r"[{}()]", text):
+        depth += 1 if one in "{(" else -1
+        if depth < 0:
+            return True
+    return depth != 0
 
 
 def _without_idle(body: list[ast.stmt], after: frozenset[str] = frozenset()) -> list[ast.stmt]:

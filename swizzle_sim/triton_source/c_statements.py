@@ -60,6 +60,7 @@ from swizzle_sim.triton_source.c_types import (
 from swizzle_sim.triton_source.slices import loaded
 
 ARRAY = "an array of the function"
+_WORD = re.compile(r"(?!defined\b|(?:el)?if(?:n?def)?\b)\b[A-Za-z_]\w*")
 _RESERVED = {"no_tile", "has_returned", "unread"}  # names of Python that mean something else to the reader
 _ENDS = re.compile(r"^(__builtin_amdgcn_endpgm|__builtin_trap|__trap|abort|exit|__builtin_unreachable)$")
 _PLAIN = {  # children of a declaration that say nothing which the reader does not model
@@ -96,6 +97,7 @@ class Statements:
         names.taken |= _RESERVED
         names.flags = {one.name for one in parameters if one.kind == BOOL}
         self._spent: set[str] = set()  # names declared so far
+        self._flags: dict[str, set[str]] = {}  # of conditions that nothing decides: the words of each
         self._pointers = {one.name for one in parameters if one.kind == UNKNOWN}
         self._survey(body, [one.name for one in parameters])
         self.escaped = {name: (what, at) for name, what, at in escaped(body, names)}
@@ -127,19 +129,74 @@ class Statements:
 
     def function_body(self, block: Node) -> list[ast.stmt]:
         """Statements of the function's block."""
-        around = [one for one in self.regions if parts(block) and all(_within(stmt, one) for stmt in parts(block))]
+        around = [one for one in self.regions if parts(block) and all(within(stmt, one) for stmt in parts(block))]
         for region in around:
             if block.start_point[0] + 1 <= region.begin <= block.end_point[0] + 1:
                 self.assumed.append(f"line {region.begin}: {region.condition}")
                 self.regions = [one for one in self.regions if one.first != region.first]
-        return [stmt for one in block.named_children for stmt in self.statement(one)]
+        return self._sequence(block.named_children)
+
+    def _sequence(self, nodes: list[Node]) -> list[ast.stmt]:
+        """Statements in their order; between lines of a condition that nothing decides, under a flag for its truth."""
+        found: list[ast.stmt] = []
+        k = 0
+        while k < len(nodes):
+            group, branches = self._branches(nodes[k:])
+            found += self._under_flags(branches) if group else self.statement(nodes[k])
+            k += max(group, 1)
+        return found
+
+    def _branches(self, nodes: list[Node]) -> tuple[int, list[tuple[str, list[Node]]]]:
+        """How many of the next statements a condition of the preprocessor has, and those of each branch."""
+        line = nodes[0].start_point[0] + 1
+        first = min((one.first for one in self.regions if one.begin <= line <= one.end), default=0)
+        regions = [one for one in self.regions if one.first == first]
+        end = max((one.end for one in regions), default=0)
+        inner = [node for node in nodes if node.start_point[0] + 1 <= end]
+        parts_of = [[node for node in inner if within(node, one)] for one in regions]
+        block = nodes[0].parent or nodes[0]
+        parent, last = block.start_point[0] + 1, block.end_point[0] + 1
+        words = [set(_WORD.findall(one.condition)) for one in regions]
+        others = {word for name, known in self._flags.items() if name not in map(_flag_of, regions) for word in known}
+        odd = any(word & (others | self.calls.redefined) for word in words) or any(
+            one.type in ("lambda_expression", "case_statement") for node in inner for one in inside(node)
+        )
+        if odd or sum(map(len, parts_of)) < len(inner) or not parent <= first <= end <= last:
+            return 0, []
+        self._flags.update(zip(map(_flag_of, regions), words, strict=True))
+        self.regions = [one for one in self.regions if one.first != first]
+        return len(inner), [*zip(map(_flag_of, regions), parts_of, strict=True)]
+
+    def _under_flags(self, branches: list[tuple[str, list[Node]]]) -> list[ast.stmt]:
+        """``if`` of a flag for each branch; a name that not all of them declare alike has no value behind them."""
+        outer, spent = self.names.scopes[-1], set(self._spent)
+        known: list[tuple[dict[str, Variable], list[ast.stmt]]] = []
+        for _, nodes in branches:
+            self.names.scopes[-1], self._spent = dict(outer), set(spent)
+            known.append((self.names.scopes[-1], self._sequence(nodes)))
+        is_whole = len(branches) > 1 and branches[-1][0] == branches[-2][0]  # with an ``#else``
+        self.names.scopes[-1] = outer
+        for name in {name for scope, _ in known for name in scope.keys() - outer.keys()}:
+            each = {scope.get(name) for scope, _ in known} | (set() if is_whole else {None})
+            one = next(variable for variable in each if variable is not None)
+            outer[name] = (
+                one if len(each) == 1 else one._replace(kind=UNKNOWN, why=f"{name}, which {branches[0][0]} decides")
+            )
+            self.names.not_negative.discard(one.name)
+            self._spent.add(name)
+        found = known[-1][1] if is_whole else []
+        for (flag, nodes), (_, body) in [*zip(branches, known, strict=True)][: len(branches) - is_whole][::-1]:
+            test = ast.Compare(ast.Name(flag, ast.Load()), [ast.NotEq()], [ast.Constant(0)])
+            place = nodes[0] if nodes else branches[-1][1][0]
+            found = [placed(ast.If(test, body or [ast.Pass()], found), place)]
+        return found
 
     def block(self, node: Node) -> list[ast.stmt]:
         """Statements between braces, or the single one without, in a scope of their own."""
         outer, self.names.before = self.names.before, []
         self.names.scopes.append({})
         inner = node.named_children if node.type == "compound_statement" else [node]
-        found = [stmt for one in inner for stmt in self.statement(one)]
+        found = self._sequence(inner)
         self.names.scopes.pop()
         self.names.before = outer
         return found
@@ -593,8 +650,14 @@ def _has_error(node: Node) -> bool:
     return node.type not in _STRUCTURED or any(one.type == "ERROR" or one.is_missing for one in node.children)
 
 
-def _within(node: Node, region: Region) -> bool:
+def within(node: Node, region: Region) -> bool:
+    """Whether a node stands in one branch of a condition of the preprocessor."""
     return region.begin <= node.start_point[0] + 1 and node.end_point[0] + 1 <= region.end
+
+
+def _flag_of(region: Region) -> str:
+    """Name for the truth of a condition of the preprocessor."""
+    return re.sub(r"\W+", "_", region.condition.removeprefix("#el").removeprefix("#")).strip("_")
 
 
 def _function_of(node: Node) -> Node:

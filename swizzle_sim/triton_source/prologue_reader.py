@@ -92,7 +92,9 @@ class PrologueReader:
         self._stop = ""  # of a loop over tiles: how many there are
         self.assumed: list[str] = []
         self._is_unfollowed = False
-        believed = {name for one in functions.values() for node in ast.walk(one) if (name := getattr(node, "believed", ""))}
+        believed = {
+            name for one in functions.values() for node in ast.walk(one) if (name := getattr(node, "believed", ""))
+        }
         self._believed = tuple(f"{name} rounds a quotient up" for name in sorted(believed))
         for one in functions.values():
             self.assumed += getattr(one, "assumed", ())

@@ -196,8 +196,24 @@ class _Maker:
         elif kind == 15:
             made = f"if ({self.condition(names)}) return {self.value(names)};\n" if self.returns else ""
         elif kind == 16:
-            made = f"#if {draw.choice(['0', '1', 'defined(__gfx90a__)', 'C0 > 2', 'defined(OTHER) || 1'])}\n" \
-                   f"{self.statements(list(names), 2)}#endif\n"  # fmt: skip
+            test = draw.choice(["#if 0", "#if 1", "#if defined(__gfx90a__)", "#if C0 > 2", "#if defined(OTHER) || 1",
+                                "#ifdef __gfx942__", "#ifndef __gfx942__", "#if __CUDA_ARCH__ < 900"])  # fmt: skip
+            here = self.statements(list(names), 2)
+            if draw.random() < 0.5:  # both branches may declare a name
+                name = self.name()
+                one, other = (
+                    f"{draw.choice(['int', 'const int', 'auto'])} {name} = {self.value(names)};\n" for _ in "ab"
+                )
+                here, names[:] = (
+                    f"{here}{one}#else\n{draw.choice([other, other, '#error', '{ int q; (void)q; }'])}\n",
+                    [*names, name],
+                )
+                self.fixed.add(name)
+            if draw.random() < 0.2:
+                here += f"#elif defined(__gfx90a__)\n{self.statements(list(names), 2)}" if "#else" not in here else ""
+            made = f"{test}\n{here}#endif\n"
+            if draw.random() < 0.1 and target:
+                made = f"if ({self.condition(names)}) {{ {target} = 3;\n{test}\n}} else {{\n#endif\n{target} = 5; }}\n"
         elif kind == 17 and target:
             name = self.name()
             made = draw.choice([
