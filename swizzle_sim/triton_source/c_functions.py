@@ -135,6 +135,13 @@ def of_class(node: Node, calls: Calls) -> list[Variable]:
     return found
 
 
+def around(node: Node | None) -> Node | None:
+    """Class that a node stands in."""
+    while node is not None and node.type not in ("class_specifier", "struct_specifier"):
+        node = node.parent
+    return node
+
+
 def class_of(node: Node) -> str:
     """Name of the class that a declaration stands in."""
     parent = node.parent.parent if node.parent is not None else None

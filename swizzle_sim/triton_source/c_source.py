@@ -40,6 +40,7 @@ from swizzle_sim.triton_source.c_types import (
     UNSIGNED,
     aliases_in,
     divmods_in,
+    identifiers,
     inside,
     kind_of_type,
     parser,
@@ -101,8 +102,9 @@ class _File:
     def __init__(self, root: Node, text: str, lines: list[str], found: Preprocessor, redefined: frozenset[str]):
         self.found, self.lines, self.plain = found, lines, text.split("\n")
         self._numbers: dict[str, object] = {}  # of constants
+        self._declared: dict[str, str] = {}  # how each was
         self._has_id = False  # of the function that is read
-        self.calls = Calls(aliases=aliases_in(text), included=self._included, divmods=divmods_in(text),
+        self.calls = Calls(aliases=aliases_in(text), included=self._included, divmods=divmods_in(text), magic=divmods_in(text, "MDiv2?"),
                            redefined=redefined)  # fmt: skip
         every = list(inside(root))
         self.definitions = [
@@ -192,17 +194,28 @@ class _File:
             fixed = words & {"const", "constexpr"} and words <= {"const", "constexpr", "static", "inline"}
             if node.type == "field_declaration" and "static" not in words:
                 continue  # of a record: what it holds is the caller's
-            found += self._given(text_of(target), value if fixed and not is_open else None, kind, node)
+            is_constant = "constexpr" in words and fixed and value is not None
+            found += self._given(text_of(target), value if fixed and not is_open else None, kind, node, is_constant)
             if node.type == "field_declaration":
                 self.calls.owners.setdefault(text_of(target), class_of(node))
         return found
 
-    def _given(self, name: str, value: Node | None, kind: str, node: Node) -> list[ast.stmt]:
+    def _given(self, name: str, value: Node | None, kind: str, node: Node, is_constant: bool = False) -> list[ast.stmt]:
+        """Assignment of a constant's number; one that templates decide is an open name, the same in all workgroups."""
+        if value is not None and self._declared.get(name) == (text := f"{kind} {text_of(value)}"):
+            if name not in self._numbers or not identifiers(value):  # of another class, alike
+                self.calls.alike = True
+                return []
         again = name in self.calls.constants or name in self.calls.unread
+        self._declared[name] = text if value is not None and not again else ""
         names = Names(self.calls)
         tree = expression(value, names) if value is not None else None
         number = number_of(tree, self._numbers) if tree is not None and not names.before else None
         plain = tree is not None and kind in (INT, UNSIGNED) and not (is_unread(tree) or again or node.has_error)
+        is_open = tree is not None and (is_unread(tree) or bool(loaded(tree) - self._numbers.keys()))
+        if is_constant and is_open and kind in (INT, UNSIGNED) and not again and number is None:
+            self.calls.constants[name] = kind
+            return []
         if number is None or number < 0 or not plain:
             self.calls.unread.setdefault(name, f"{name}, a variable of the file")
             return []

@@ -15,7 +15,7 @@ from typing import TypeGuard
 
 from tree_sitter import Node
 
-from swizzle_sim.triton_source.c_calls import PURE, called, divided, given_to, numbers_of
+from swizzle_sim.triton_source.c_calls import PURE, agrees, called, divided, given_to, numbers_of
 from swizzle_sim.triton_source.c_effects import (
     ASSIGNS,
     MEMORY,
@@ -100,6 +100,7 @@ class Statements:
         self._flags: dict[str, set[str]] = {}  # of conditions that nothing decides: the words of each
         self._pointers = {one.name for one in parameters if one.kind == UNKNOWN}
         self._survey(body, [one.name for one in parameters])
+        names.scopes[0] = {one.name: one for one in parameters}
         self.escaped = {name: (what, at) for name, what, at in escaped(body, names)}
         for one in parameters:
             why, at = self.escaped.get(one.name, (one.why, None))
@@ -171,9 +172,9 @@ class Statements:
         """``if`` of a flag for each branch; a name that not all of them declare alike has no value behind them."""
         outer, spent = self.names.scopes[-1], set(self._spent)
         known: list[tuple[dict[str, Variable], list[ast.stmt]]] = []
-        for _, nodes in branches:
+        for _, inner in branches:
             self.names.scopes[-1], self._spent = dict(outer), set(spent)
-            known.append((self.names.scopes[-1], self._sequence(nodes)))
+            known.append((self.names.scopes[-1], self._sequence(inner)))
         is_whole = len(branches) > 1 and branches[-1][0] == branches[-2][0]  # with an ``#else``
         self.names.scopes[-1] = outer
         for name in {name for scope, _ in known for name in scope.keys() - outer.keys()}:
@@ -185,9 +186,9 @@ class Statements:
             self.names.not_negative.discard(one.name)
             self._spent.add(name)
         found = known[-1][1] if is_whole else []
-        for (flag, nodes), (_, body) in [*zip(branches, known, strict=True)][: len(branches) - is_whole][::-1]:
+        for (flag, _), (_, body) in [*zip(branches, known, strict=True)][: len(branches) - is_whole][::-1]:
             test = ast.Compare(ast.Name(flag, ast.Load()), [ast.NotEq()], [ast.Constant(0)])
-            place = nodes[0] if nodes else branches[-1][1][0]
+            place = next(node for _, nodes in branches for node in nodes)
             found = [placed(ast.If(test, body or [ast.Pass()], found), place)]
         return found
 
@@ -387,6 +388,7 @@ class Statements:
         found = definition(function, function.name, {}, inner.function_body(body) or [ast.Pass()])
         is_read = inner.refused is None and not stored_to & inner.names.scopes[0].keys()
         made = self._declare(name, INT if is_read else UNKNOWN, outer)
+        found.is_lambda = True  # type: ignore[attr-defined]
         if is_read:
             self.functions.append(found)
             self.names.lambdas[made.name] = function
@@ -505,6 +507,8 @@ class Statements:
                 self._refuse(node)
             return [ast.Return(None)]
         if own is not None and (targets := handed_out(node, self.names)):
+            if not agrees(own, given, self.names):
+                return [self._lost(one, node) for one in self._known(dict.fromkeys(targets, node))]
             return [self._handed_out(own, targets, given, template, node)]
         if divided(node, self.names) is not None:
             value_of(node, self.names)  # what it assigns goes before

@@ -87,15 +87,13 @@ class PrologueReader:
         self.returns = any(isinstance(one, ast.Return) and one.value for one in own_statements(self.function))
         self.reads_id = any(source.id_calls(one) for one in functions.values())
         self.parameters = tuple(one.arg for one in parameters_of(self.function) if one.arg != "self")
-        self.inliner = Inliner(functions, source.filename)
+        self.inliner = Inliner(functions, source.filename, self.function)
         self.flow = TileFlow(self.function.body, source)
         self._stop = ""  # of a loop over tiles: how many there are
         self.assumed: list[str] = []
         self._is_unfollowed = False
-        believed = {
-            name for one in functions.values() for node in ast.walk(one) if (name := getattr(node, "believed", ""))
-        }
-        self._believed = tuple(f"{name} rounds a quotient up" for name in sorted(believed))
+        believed = {getattr(node, "believed", "") for one in functions.values() for node in ast.walk(one)}
+        self._believed = tuple(sorted(believed - {""}))
         for one in functions.values():
             self.assumed += getattr(one, "assumed", ())
         if (construct := getattr(self.function, "unmodelled", None)) is not None:
@@ -151,7 +149,7 @@ class PrologueReader:
             fixed_grid=self._fixed_grid(spelled, [*fixed.values()]) if axes == 1 and fixed else (),
             counted=self._counted(body, last, answers, spelled, launch) if axes == 1 and not extents else None,
             assumed=tuple(dict.fromkeys(self.assumed)),
-            premises=self._believed if "cdiv(" in f"{text.text} {launch}" else (),
+            premises=self._believed,
             is_unfollowed=self._is_unfollowed,
             is_wide="int64" in ast.unparse(self.source.function(self.name)),
         )
@@ -224,13 +222,21 @@ class PrologueReader:
 
     def _returned_names(self) -> list[str]:
         """Names in the function's last ``return``, where it returns plain names."""
+        parts = self._returned_values()
+        plain = [one.id for one in parts if isinstance(one, ast.Name)]
+        return plain if len(plain) == len(parts) else []
+
+    def _returned_values(self) -> list[ast.expr]:
+        """Values of the function's last ``return``."""
         values = [one.value for one in own_statements(self.function) if isinstance(one, ast.Return) and one.value]
-        parts = values[-1].elts if isinstance(values[-1], ast.Tuple) else [values[-1]]
-        return (
-            [one.id for one in parts if isinstance(one, ast.Name)]
-            if all(isinstance(one, ast.Name) for one in parts)
-            else []
-        )
+        return values[-1].elts if isinstance(values[-1], ast.Tuple) else [values[-1]]
+
+    def _lettered(self, answers: Sequence[str]) -> Sequence[str]:
+        """Names of coordinates; of returned values without one, the letter that names in them have: ``m_tile * 2``."""
+        if not all(name.startswith("returned_") for name in answers):
+            return answers
+        words = [{part for name in loaded(one) for part in name.lower().split("_")} for one in self._returned_values()]
+        return ["".join(sorted(one & {"m", "n"})) for one in words]
 
     def _around(self) -> list[ast.stmt]:
         """Definitions of the function that encloses this one."""
@@ -266,7 +272,7 @@ class PrologueReader:
         if not all(wanted) or len(wanted) < 2:
             counts = (self._counts_by_flow(answers) or two_quotients(self.function, body, self._fields())) * (axes == 1)
             self._refuse_more_tiles(counts, answers)
-            return in_order(counts or self._stop, answers) if axes == 1 else ""
+            return in_order(counts or self._stop, self._lettered(answers)) if axes == 1 else ""
         launch = (" * " if axes == 1 else ", ").join(f"({sides[name]})" for name in wanted)
         self._refuse_more_tiles(launch if axes == 1 else "", answers)
         return launch
