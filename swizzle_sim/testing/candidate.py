@@ -38,10 +38,8 @@ class Candidate(Protocol):
         Inputs and results at least.
     most_workgroups : int
         How many are tried, all launches together, where nobody says which launches.
-    names, assumed, premises : tuple of str
-        Names that hold the tile in a file, what is supposed and not read, and what a proof supposes.
-    is_unfollowed : bool
-        Whether the tile that is computed is stored by what is not read.
+    names, assumed : tuple of str
+        Names that hold the tile in a file, and what is supposed and not read.
     tiles : tuple of str
         What its coordinates count up to, where workgroups without a tile return at once.
     counted : (str, Form) or None
@@ -53,8 +51,6 @@ class Candidate(Protocol):
     name: str
     names: tuple[str, ...]
     assumed: tuple[str, ...]
-    premises: tuple[str, ...]
-    is_unfollowed: bool
     tiles: tuple[str, ...]
     sizes: dict[str, Any]
     reads: tuple[str, ...]
@@ -88,8 +84,6 @@ class TextCandidate:
         self.form = self.swizzle.form
         self.reads = self.form.inputs
         self.assumed = prologue.assumed if prologue else ()
-        self.premises = prologue.premises if prologue else ()
-        self.is_unfollowed = prologue is not None and prologue.is_unfollowed
         self.names = text.answers
         in_c = not text.filename.endswith((".py", *TEXTS))
         self._unmodelled = (

@@ -34,8 +34,6 @@ class FunctionCandidate:
     counted: tuple[str, Form] | None = None
     names: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
-    premises: tuple[str, ...] = ()
-    is_unfollowed = False
     tiles: tuple[str, ...] = ()
 
     def __init__(self, function: Callable[..., Any], sizes: Mapping[str, int | str], name: str = ""):

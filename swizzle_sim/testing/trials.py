@@ -150,9 +150,7 @@ def spoken_of(candidate: Candidate) -> str:
     listed = (
         f"of {', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(f"of {name}" for name in names)
     )
-    listed = f"of the tile that is computed ({listed.removeprefix('of ')})" if candidate.is_unfollowed else listed
-    all_supposed = (*candidate.assumed, *candidate.premises)
-    supposed = f"supposing that {', that '.join(all_supposed)}" if all_supposed else ""
+    supposed = f"supposing that {', that '.join(candidate.assumed)}" if candidate.assumed else ""
     return ", ".join(part for part in (KINDS[kind_of(candidate.form)], listed, supposed) if part)
 
 

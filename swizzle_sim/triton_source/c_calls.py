@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 
 from tree_sitter import Node
 
@@ -24,6 +23,7 @@ from swizzle_sim.triton_source.c_names import Function, Names, Value, Variable, 
 from swizzle_sim.triton_source.c_types import (
     CASTS,
     INT,
+    RECORD,
     UNKNOWN,
     UNSIGNED,
     fields,
@@ -39,7 +39,6 @@ _AXIS_CALLS = {"get_group_id": "program_id", "__ockl_get_group_id": "program_id"
 _SAME = {"__builtin_amdgcn_readfirstlane", "readfirstlane", "amd_wave_read_first_lane"}
 _MADE = re.compile(r"^(make_(u?int|u?long|tuple|pair|coord)[234]?|dim3|u?int[234]|tuple|pair|make_multi_index)$")
 BUILTINS = ("min", "max", "abs")
-_DEEPEST = 6  # calls in calls
 _DIVIDES = {"": 3, "divmod": 2, "div": 1, "divide": 1, "rem": 1}  # arguments of each word
 # Calls that leave their arguments as they are.
 PURE = {
@@ -74,9 +73,8 @@ def _call(node: Node, names: Names) -> Value | None:
     keywords = numbers_of(own, template, names)
     is_of_template = names.calls.alike or bool(of_class(own.node, names.calls))
     of_other = is_of_template and around(own.node) not in (None, around(node))  # which has other numbers, maybe
-    if own.changed or not own.is_whole or keywords is None or len(given) > len(own.parameters) or of_other:
-        return None
-    if not agrees(own, given, names):
+    odd = own.changed or not own.is_whole or len(given) > len(own.parameters) or of_other
+    if odd or keywords is None or not agrees(own, given, names):
         return None
     args = [given_to(parameter, value_of(one, names), node, names)
             for one, parameter in zip(given, own.parameters, strict=False)]  # fmt: skip
@@ -84,27 +82,12 @@ def _call(node: Node, names: Names) -> Value | None:
 
 
 def agrees(own: Function, given: list[Node], names: Names) -> bool:
-    """Whether a field that a called function reads is of the record that has it here, too; takes note of it."""
-    return all(name and names.fields.setdefault(name, what) == what for name, what in _handed(own, given, names))
-
-
-def _handed(own: Function, given: list[Node], names: Names, within: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
-    """Fields that a function and those that it calls read, each with its record as the caller has it."""
-    if len(within) > _DEEPEST:
-        yield "", ""
-    passed = {parameter.name: text_of(one) for one, parameter in zip(given, own.parameters, strict=False)}
-    for node in inside(own.node.child_by_field_name("body")):
-        if node.type == "field_expression":
-            record, part = fields(node, "argument", "field")
-            base, dot, rest = text_of(record).partition(".")
-            if base not in ("blockIdx", "gridDim", "threadIdx", "blockDim"):
-                yield text_of(part), passed.get(base, base) + dot + rest
-        elif node.type == "call_expression":
-            inner = names.calls.functions.get(called(node)[0])
-            if inner is not None and inner.name not in within:
-                for name, what in _handed(inner, called(node)[1], names, (*within, inner.name)):
-                    base, dot, rest = what.partition(".")
-                    yield name, passed.get(base, base) + dot + rest
+    """Whether each field that a called function reads is of the record that has its name in the caller, too."""
+    same = all(wanted.kind != RECORD or text_of(one) == wanted.name
+               for one, wanted in zip(given, own.parameters, strict=False))  # fmt: skip
+    body = own.node.child_by_field_name("body")
+    read = {text_of(one.child_by_field_name("field")) for one in inside(body) if one.type == "field_expression"}
+    return not read or (same and not read & names.calls.vague)
 
 
 def given_to(parameter: Variable, value: Value, node: Node, names: Names) -> ast.expr:
@@ -188,7 +171,7 @@ def divided(node: Node | None, names: Names) -> tuple[ast.expr, list[Variable], 
     if len(known) < len(targets) or len({*known}) < len(known) or (targets and not alone):
         return None
     by = expression(made_for, names) if made_for is not None else divisor(of, names)
-    if made_for is not None:
+    if by is not None and made_for is not None:
         by.believed = f"{name} was made for {said(made_for)}"  # type: ignore[attr-defined]
     return (by, known, given[-1], word) if by is not None else None
 

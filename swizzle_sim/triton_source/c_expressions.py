@@ -53,6 +53,7 @@ _COMPUTED: dict[type[ast.AST], Callable[..., int]] = {
     ast.GtE: operator.ge, ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Not: operator.not_, ast.USub: operator.neg,
     ast.Invert: operator.invert,
 }  # fmt: skip
+LAUNCHED = (*_RECORDS, "blockDim", "threadIdx")
 LAUNCH = ("tl.program_id(", "tl.num_programs(")
 
 

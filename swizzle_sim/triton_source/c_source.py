@@ -8,6 +8,7 @@ tile needs it; a function that cannot be read at all has the construct and its l
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections import Counter
 from pathlib import Path
@@ -16,7 +17,7 @@ from tree_sitter import Node
 
 from swizzle_sim.triton_source.c_calls import BUILTINS
 from swizzle_sim.triton_source.c_effects import ASSIGNS, target_of
-from swizzle_sim.triton_source.c_expressions import expression, number_of
+from swizzle_sim.triton_source.c_expressions import LAUNCHED, expression, number_of
 from swizzle_sim.triton_source.c_functions import (
     class_of,
     declarator_of,
@@ -40,6 +41,7 @@ from swizzle_sim.triton_source.c_types import (
     UNSIGNED,
     aliases_in,
     divmods_in,
+    fields,
     identifiers,
     inside,
     kind_of_type,
@@ -68,7 +70,6 @@ _STATIC = re.compile(r"(?:\bextern\s+)?__(?:shared|constant|managed)__|\bthread_
 # A name alone in brackets before an operator, which the grammar takes for a cast: ``(a) + (b)`` of a macro.
 _ALONE = re.compile(r"(?:\breturn\b|[=(,+\-*/%<>!&|?:;{}\[])\s*\(\s*([A-Za-z_]\w*)\s*\)(?=\s*[-+*&(])")
 _OF_AN_ID = re.compile(r"block_?id|workgroup_?id|group_id|\bw?pid|_pid|tile|\bw?bid\b|wg_?id|xcd", re.IGNORECASE)
-_REDEFINED = re.compile(r"^[ \t]*#[ \t]*(?:define|undef)[ \t]+(\w+)", re.MULTILINE)
 _ANY = ast.FunctionDef("any", ast.arguments([], [], None, [], [], None, []), [ast.Pass()], [])
 _MOST_BYTES = 4_000_000
 
@@ -85,8 +86,7 @@ def tree_of_c(text: str, filename: str, given: Macros = ()) -> ast.Module:
     plain = _STATIC.sub(lambda word: "static".ljust(len(word.group())), plain)
     plain = _ALONE.sub(_no_cast, plain)
     plain = as_references(parser().parse(plain.encode("utf-8")).root_node, plain, written)
-    redefined = frozenset(_REDEFINED.findall(text))
-    return _File(parser().parse(plain.encode("utf-8")).root_node, plain, written.split("\n"), found, redefined).module()
+    return _File(parser().parse(plain.encode("utf-8")).root_node, plain, written.split("\n"), found).module()
 
 
 def _no_cast(found: re.Match[str]) -> str:
@@ -99,19 +99,23 @@ def _no_cast(found: re.Match[str]) -> str:
 class _File:
     """Functions and constants of one parsed file."""
 
-    def __init__(self, root: Node, text: str, lines: list[str], found: Preprocessor, redefined: frozenset[str]):
+    def __init__(self, root: Node, text: str, lines: list[str], found: Preprocessor):
         self.found, self.lines, self.plain = found, lines, text.split("\n")
         self._numbers: dict[str, object] = {}  # of constants
         self._declared: dict[str, str] = {}  # how each was
         self._has_id = False  # of the function that is read
-        self.calls = Calls(aliases=aliases_in(text), included=self._included, divmods=divmods_in(text), magic=divmods_in(text, "MDiv2?"),
-                           redefined=redefined)  # fmt: skip
+        self.calls = Calls(aliases=aliases_in(text), included=self._included, divmods=divmods_in(text))
+        self.calls.magic = divmods_in(text, "MDiv2?")
         every = list(inside(root))
         self.definitions = [
             function_of(one, self.calls)
             for one in every
             if one.type == "function_definition" and name_of(one) and one.child_by_field_name("body")
         ]
+        reads = {(text_of(part), text_of(record)) for record, part in
+                 (fields(one, "argument", "field") for one in every if one.type == "field_expression")
+                 if text_of(record) not in LAUNCHED}  # fmt: skip
+        self.calls.vague = frozenset(name for name, count in Counter(name for name, _ in reads).items() if count > 1)
         self.outside = _outside(root)
         self.calls.functions = {one.name: one for one in self.definitions}
         self._ambiguous(every)
@@ -194,26 +198,25 @@ class _File:
             fixed = words & {"const", "constexpr"} and words <= {"const", "constexpr", "static", "inline"}
             if node.type == "field_declaration" and "static" not in words:
                 continue  # of a record: what it holds is the caller's
-            is_constant = "constexpr" in words and fixed and value is not None
-            found += self._given(text_of(target), value if fixed and not is_open else None, kind, node, is_constant)
+            found += self._given(text_of(target), value if fixed and not is_open else None, kind, node)
             if node.type == "field_declaration":
                 self.calls.owners.setdefault(text_of(target), class_of(node))
         return found
 
-    def _given(self, name: str, value: Node | None, kind: str, node: Node, is_constant: bool = False) -> list[ast.stmt]:
+    def _given(self, name: str, value: Node | None, kind: str, node: Node) -> list[ast.stmt]:
         """Assignment of a constant's number; one that templates decide is an open name, the same in all workgroups."""
-        if value is not None and self._declared.get(name) == (text := f"{kind} {text_of(value)}"):
-            if name not in self._numbers or not identifiers(value):  # of another class, alike
-                self.calls.alike = True
-                return []
+        text = f"{kind} {text_of(value)}" if value is not None else ""
+        if text and self._declared.get(name) == text and (name not in self._numbers or not identifiers(value)):
+            self.calls.alike = True
+            return []
         again = name in self.calls.constants or name in self.calls.unread
-        self._declared[name] = text if value is not None and not again else ""
+        self._declared[name] = "" if again else text
         names = Names(self.calls)
         tree = expression(value, names) if value is not None else None
         number = number_of(tree, self._numbers) if tree is not None and not names.before else None
         plain = tree is not None and kind in (INT, UNSIGNED) and not (is_unread(tree) or again or node.has_error)
-        is_open = tree is not None and (is_unread(tree) or bool(loaded(tree) - self._numbers.keys()))
-        if is_constant and is_open and kind in (INT, UNSIGNED) and not again and number is None:
+        is_fixed = "constexpr" in text_of(node).partition("=")[0].split() and kind in (INT, UNSIGNED) and not again
+        if number is None and is_fixed and tree and (is_unread(tree) or loaded(tree) - self._numbers.keys()):
             self.calls.constants[name] = kind
             return []
         if number is None or number < 0 or not plain:
@@ -247,8 +250,8 @@ class _File:
         given = {one: unread(node, f"{one}, which has no value") for one in outputs}
         found = definition(function, name, given, _without_idle(body) or [ast.Pass()])
         found.said = said(node)  # type: ignore[attr-defined]
-        odd = (torn.condition, torn.begin) if torn is not None else None
-        found.unmodelled = unmodelled(function) or odd or statements.refused  # type: ignore[attr-defined]
+        odd = unmodelled(function) or (torn and (torn.condition, torn.begin))
+        found.unmodelled = odd or statements.refused  # type: ignore[attr-defined]
         found.by_reference = bool(function.changed) or not function.is_whole  # type: ignore[attr-defined]
         found.is_standard = name in BUILTINS and self._is_standard(name)  # type: ignore[attr-defined]
         found.is_one_of_several = function.name in self.calls.unread  # type: ignore[attr-defined]
@@ -270,12 +273,8 @@ def _outside(root: Node) -> list[Node]:
 
 def _is_torn(text: str) -> bool:
     """Whether a branch of a condition has a bracket without its other."""
-    depth = 0
-    for one in re.findall(r"[{}()]", text):
-        depth += 1 if one in "{(" else -1
-        if depth < 0:
-            return True
-    return depth != 0
+    depths = [0, *itertools.accumulate(1 if one in "{(" else -1 for one in re.findall(r"[{}()]", text))]
+    return min(depths) < 0 or depths[-1] != 0
 
 
 def _without_idle(body: list[ast.stmt], after: frozenset[str] = frozenset()) -> list[ast.stmt]:

@@ -8,6 +8,7 @@ and the function is refused.
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Sequence
 from keyword import iskeyword
@@ -60,7 +61,6 @@ from swizzle_sim.triton_source.c_types import (
 from swizzle_sim.triton_source.slices import loaded
 
 ARRAY = "an array of the function"
-_WORD = re.compile(r"(?!defined\b|(?:el)?if(?:n?def)?\b)\b[A-Za-z_]\w*")
 _RESERVED = {"no_tile", "has_returned", "unread"}  # names of Python that mean something else to the reader
 _ENDS = re.compile(r"^(__builtin_amdgcn_endpgm|__builtin_trap|__trap|abort|exit|__builtin_unreachable)$")
 _PLAIN = {  # children of a declaration that say nothing which the reader does not model
@@ -97,7 +97,6 @@ class Statements:
         names.taken |= _RESERVED
         names.flags = {one.name for one in parameters if one.kind == BOOL}
         self._spent: set[str] = set()  # names declared so far
-        self._flags: dict[str, set[str]] = {}  # of conditions that nothing decides: the words of each
         self._pointers = {one.name for one in parameters if one.kind == UNKNOWN}
         self._survey(body, [one.name for one in parameters])
         names.scopes[0] = {one.name: one for one in parameters}
@@ -140,56 +139,50 @@ class Statements:
     def _sequence(self, nodes: list[Node]) -> list[ast.stmt]:
         """Statements in their order; between lines of a condition that nothing decides, under a flag for its truth."""
         found: list[ast.stmt] = []
-        k = 0
-        while k < len(nodes):
-            group, branches = self._branches(nodes[k:])
-            found += self._under_flags(branches) if group else self.statement(nodes[k])
-            k += max(group, 1)
+        while nodes:
+            branches = self._branches(nodes)
+            count = sum(len(part) for _, part in branches)
+            found += self._under_flags(branches) if count else self.statement(nodes[0])
+            nodes = nodes[max(count, 1) :]
         return found
 
-    def _branches(self, nodes: list[Node]) -> tuple[int, list[tuple[str, list[Node]]]]:
-        """How many of the next statements a condition of the preprocessor has, and those of each branch."""
-        line = nodes[0].start_point[0] + 1
+    def _branches(self, nodes: list[Node]) -> list[tuple[str, list[Node]]]:
+        """Branches of the condition that the next statements stand in, each with its flag; none where not plain."""
+        line, block = nodes[0].start_point[0] + 1, nodes[0].parent
         first = min((one.first for one in self.regions if one.begin <= line <= one.end), default=0)
         regions = [one for one in self.regions if one.first == first]
         end = max((one.end for one in regions), default=0)
         inner = [node for node in nodes if node.start_point[0] + 1 <= end]
-        parts_of = [[node for node in inner if within(node, one)] for one in regions]
-        block = nodes[0].parent or nodes[0]
-        parent, last = block.start_point[0] + 1, block.end_point[0] + 1
-        words = [set(_WORD.findall(one.condition)) for one in regions]
-        others = {word for name, known in self._flags.items() if name not in map(_flag_of, regions) for word in known}
-        odd = any(word & (others | self.calls.redefined) for word in words) or any(
-            one.type in ("lambda_expression", "case_statement") for node in inner for one in inside(node)
-        )
-        if odd or sum(map(len, parts_of)) < len(inner) or not parent <= first <= end <= last:
-            return 0, []
-        self._flags.update(zip(map(_flag_of, regions), words, strict=True))
+        found = [(_flag_of(one), [node for node in inner if within(node, one)]) for one in regions]
+        odd = any(one.type in ("lambda_expression", "case_statement") for node in inner for one in inside(node))
+        is_inside = block is not None and block.start_point[0] < first <= end <= block.end_point[0] + 1
+        if odd or not is_inside or sum(len(part) for _, part in found) < len(inner):
+            return []
         self.regions = [one for one in self.regions if one.first != first]
-        return len(inner), [*zip(map(_flag_of, regions), parts_of, strict=True)]
+        return found
 
     def _under_flags(self, branches: list[tuple[str, list[Node]]]) -> list[ast.stmt]:
         """``if`` of a flag for each branch; a name that not all of them declare alike has no value behind them."""
         outer, spent = self.names.scopes[-1], set(self._spent)
-        known: list[tuple[dict[str, Variable], list[ast.stmt]]] = []
+        bodies: list[list[ast.stmt]] = []
+        scopes: list[dict[str, Variable]] = []
         for _, inner in branches:
-            self.names.scopes[-1], self._spent = dict(outer), set(spent)
-            known.append((self.names.scopes[-1], self._sequence(inner)))
-        is_whole = len(branches) > 1 and branches[-1][0] == branches[-2][0]  # with an ``#else``
+            scopes.append(dict(outer))
+            self.names.scopes[-1], self._spent = scopes[-1], set(spent)
+            bodies.append(self._sequence(inner))
+        has_else = [flag for flag, _ in branches[-2:]] == [branches[-1][0]] * 2
         self.names.scopes[-1] = outer
-        for name in {name for scope, _ in known for name in scope.keys() - outer.keys()}:
-            each = {scope.get(name) for scope, _ in known} | (set() if is_whole else {None})
+        for name in {*itertools.chain(*scopes)} - outer.keys():
+            each = [*dict.fromkeys(scope.get(name) for scope in scopes if has_else or name in scope)]
             one = next(variable for variable in each if variable is not None)
-            outer[name] = (
-                one if len(each) == 1 else one._replace(kind=UNKNOWN, why=f"{name}, which {branches[0][0]} decides")
-            )
+            alike = len(each) == 1 and has_else
+            outer[name] = one if alike else one._replace(kind=UNKNOWN, why=f"{name}, which {branches[0][0]} decides")
             self.names.not_negative.discard(one.name)
             self._spent.add(name)
-        found = known[-1][1] if is_whole else []
-        for (flag, _), (_, body) in [*zip(branches, known, strict=True)][: len(branches) - is_whole][::-1]:
+        found = bodies.pop() if has_else else []
+        for (flag, nodes), body in zip(branches[: len(bodies)][::-1], bodies[::-1], strict=True):
             test = ast.Compare(ast.Name(flag, ast.Load()), [ast.NotEq()], [ast.Constant(0)])
-            place = next(node for _, nodes in branches for node in nodes)
-            found = [placed(ast.If(test, body or [ast.Pass()], found), place)]
+            found = [placed(ast.If(test, body or [ast.Pass()], found), (nodes or branches[-1][1])[0])]
         return found
 
     def block(self, node: Node) -> list[ast.stmt]:
@@ -418,9 +411,7 @@ class Statements:
             self.names.outside.add(name)
             variable = Variable(name, UNSIGNED, False, *self.escaped.get(name, ("", None)))
             self.names.scopes[0][name] = variable
-        if variable.kind == RECORD:
-            return self._referred(variable, node)
-        if variable.kind == UNKNOWN:
+        if variable.kind in (UNKNOWN, RECORD):
             return self._pointed(variable, node, op, value)
         found = value_of(value, self.names)
         if op == "=":
@@ -429,6 +420,8 @@ class Statements:
 
     def _pointed(self, variable: Variable, node: Node, op: str, value: Node | None) -> list[ast.stmt]:
         """What is stored through a reference, and where a pointer goes; of anything else nothing."""
+        if variable.kind == RECORD:
+            return self._referred(variable, node) if variable.by_reference else [self._lost(variable, node)]
         if not variable.why.startswith("pointer"):
             return []
         if "&" in variable.why:
@@ -437,10 +430,9 @@ class Statements:
         made_of += self._made_of(value) if value is not None else []
         return [self._lost(variable, node, unread(node, "", made_of))]
 
-    def _referred(self, variable: Variable, node: Node) -> list[ast.stmt] | None:
-        """Store through a reference to what is no integer; none to a local value."""
-        is_local = variable.kind == RECORD and not variable.by_reference
-        return None if is_local else [placed(ast.parse(f"tl.store(0, {variable.name})").body[0], node)]
+    def _referred(self, variable: Variable, node: Node) -> list[ast.stmt]:
+        """Store through a reference to what is no integer."""
+        return [placed(ast.parse(f"tl.store(0, {variable.name})").body[0], node)]
 
     def _set(self, variable: Variable, found: Value, node: Node) -> ast.stmt:
         if not found.is_number:
@@ -469,10 +461,8 @@ class Statements:
         if target is None or target.type != "identifier":
             return self._stored(target, node) if target is not None else None
         variable = self.names.find(text_of(target))
-        if variable is not None and variable.kind == UNKNOWN:
+        if variable is not None and variable.kind in (UNKNOWN, RECORD):
             return self._pointed(variable, node, "++", None)
-        if variable is not None and variable.kind == RECORD:
-            return self._referred(variable, node)
         if variable is None or variable.kind not in (INT, UNSIGNED):
             return None
         op = "+" if "++" in text_of(node) else "-"
@@ -661,7 +651,8 @@ def within(node: Node, region: Region) -> bool:
 
 def _flag_of(region: Region) -> str:
     """Name for the truth of a condition of the preprocessor."""
-    return re.sub(r"\W+", "_", region.condition.removeprefix("#el").removeprefix("#")).strip("_")
+    slug = re.sub(r"\W+", "_", region.condition.removeprefix("#el").removeprefix("#")).strip("_")
+    return f"{slug}_{region.first}"
 
 
 def _function_of(node: Node) -> Node:

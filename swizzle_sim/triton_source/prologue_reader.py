@@ -53,7 +53,7 @@ from swizzle_sim.triton_source.loops import (
     unrolled,
 )
 from swizzle_sim.triton_source.mapped_text import MappedText, written_line
-from swizzle_sim.triton_source.prologue_text import Prologue
+from swizzle_sim.triton_source.prologue_text import Premise, Prologue
 from swizzle_sim.triton_source.slices import assign, loaded, own_statements, slice_of, stored, stored_outside_loops
 from swizzle_sim.triton_source.source_file import (
     SourceFile,
@@ -91,9 +91,8 @@ class PrologueReader:
         self.flow = TileFlow(self.function.body, source)
         self._stop = ""  # of a loop over tiles: how many there are
         self.assumed: list[str] = []
-        self._is_unfollowed = False
         believed = {getattr(node, "believed", "") for one in functions.values() for node in ast.walk(one)}
-        self._believed = tuple(sorted(believed - {""}))
+        self.assumed += map(Premise, sorted(believed - {""}))
         for one in functions.values():
             self.assumed += getattr(one, "assumed", ())
         if (construct := getattr(self.function, "unmodelled", None)) is not None:
@@ -149,8 +148,6 @@ class PrologueReader:
             fixed_grid=self._fixed_grid(spelled, [*fixed.values()]) if axes == 1 and fixed else (),
             counted=self._counted(body, last, answers, spelled, launch) if axes == 1 and not extents else None,
             assumed=tuple(dict.fromkeys(self.assumed)),
-            premises=self._believed,
-            is_unfollowed=self._is_unfollowed,
             is_wide="int64" in ast.unparse(self.source.function(self.name)),
         )
 
@@ -383,7 +380,7 @@ class PrologueReader:
             _one_value(self.function),
         )
         effects = Effects(body, answers, self.source, facts)
-        self._is_unfollowed = effects.is_unfollowed
+        self.assumed += [Premise("the tile that is computed is the one that is stored")] * effects.is_unfollowed
         own = sorted(one for one in effects.arrived if one.startswith(OWN_ID))
         if len(answers) == 2 and len(self._axes_read(body, answers)) > 1 and own:
             axis = own[-1].removeprefix(OWN_ID)

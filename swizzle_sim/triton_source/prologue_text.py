@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from swizzle_sim.triton_source.mapped_text import MappedText
 
 
+class Premise(str):
+    """Supposition under which a proof holds; any other leaves what is found tested."""
+
+
 @dataclass(frozen=True)
 class Prologue:
     """What a function computes its tile with.
@@ -39,10 +43,6 @@ class Prologue:
         A count of tiles that is the same whatever the launch, as its sizes are constants of the file.
     assumed : tuple of str
         What is supposed of the launch or the kernel, and not read.
-    premises : tuple of str
-        What is supposed of the file, under which a proof holds.
-    is_unfollowed : bool
-        Whether something that is not read stores the tile: what is known is of the tile that is computed.
     fixed_grid : tuple of int
         Tiles of the one launch for which constants of the file make the kernel, one number where they count one side
         alone; empty where they do not tell.
@@ -67,6 +67,4 @@ class Prologue:
     fixed_grid: tuple[int, ...] = ()
     counted: MappedText | None = None
     assumed: tuple[str, ...] = ()
-    premises: tuple[str, ...] = ()
-    is_unfollowed: bool = False
     is_wide: bool = False
