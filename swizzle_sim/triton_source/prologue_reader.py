@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -70,6 +71,7 @@ _LATE = (
     "after the first memory access (line {line}); move what computes a tile into a function and check that, or enclose "
     "it between '# swizzle: begin' and '# swizzle: end'"
 )
+_OF_AN_ID = re.compile(r"(?:^|_)\w?(?:id|idx|index)$")  # parameter that is an id, where the first is none
 _ARITHMETIC = (
     ast.expr_context, ast.operator, ast.cmpop, ast.boolop, ast.unaryop, ast.Name, ast.BinOp, ast.UnaryOp, ast.BoolOp,
     ast.Compare, ast.IfExp, ast.Constant, ast.Attribute, ast.Assign, ast.AugAssign, ast.For, ast.If, ast.Tuple,
@@ -190,7 +192,8 @@ class PrologueReader:
     def _differs(self, statements: list[ast.stmt], read: set[str]) -> bool:
         """Whether what a value is computed from includes an id, or a call of a function that may read one."""
         if not self.reads_id:
-            return bool(read & {*COORDINATES, *self.parameters[:1]})
+            first, ids = self.parameters[:1], [one for one in self.parameters if _OF_AN_ID.search(one)]
+            return bool(read & {*COORDINATES, *(first if {*first} & {*ids} or not ids else ids)})
         called = read & self.inliner.functions.keys()
         return bool(called) or any(self.source.id_calls(stmt) for stmt in statements)
 
@@ -229,11 +232,11 @@ class PrologueReader:
         return values[-1].elts if isinstance(values[-1], ast.Tuple) else [values[-1]]
 
     def _lettered(self, answers: Sequence[str]) -> Sequence[str]:
-        """Names of coordinates; of returned values without one, the letter that names in them have: ``m_tile * 2``."""
-        if not all(name.startswith("returned_") for name in answers):
-            return answers
-        words = [{part for name in loaded(one) for part in name.lower().split("_")} for one in self._returned_values()]
-        return ["".join(sorted(one & {"m", "n"})) for one in words]
+        """Letter that each coordinate's name has, ``m_tile``; of returned values, that the names in it have."""
+        unnamed = all(name.startswith("returned_") for name in answers)
+        named = [loaded(one) for one in self._returned_values()] if unnamed else [{name} for name in answers]
+        words = [{part for name in every for part in name.lower().split("_")} & {"m", "n"} for every in named]
+        return ["".join(one) for one in words] if all(len(one) == 1 for one in words) else answers
 
     def _around(self) -> list[ast.stmt]:
         """Definitions of the function that encloses this one."""
