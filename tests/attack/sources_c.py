@@ -32,6 +32,8 @@ struct FastDivmod {
   int rem(int x) const { return x % divisor; }
 };
 static const struct { FastDivmod by, of; } params = {{8}, {3}};
+struct Two { int w; };
+static const Two one = {2}, two = {4};
 #define __global__
 #define __device__
 #define __forceinline__ inline
@@ -47,6 +49,7 @@ class _Maker:
         self.fixed: set[str] = set()  # names that may not be assigned
         self.returns = True
         self.count = 0
+        self.text = ""  # locals that hide what stands above
 
     def name(self) -> str:
         self.count += 1
@@ -86,10 +89,14 @@ class _Maker:
             return draw.choice([f"({cast})({a})", f"static_cast<{cast}>({a})", f"{cast}({a})"]).replace("long(", "int(")
         if kind == 18:
             return f"{self.macro()}({a})"
+        if kind == 19 and draw.random() < 0.3:  # a record of another, under the name of the one
+            name = f"f{len(self.above)}"
+            self.above.append(f"__device__ int {name}(int a, Two one) {{ return a / one.w; }}\n")
+            return f"{name}({a}, {draw.choice(['one', 'two'])})"
         if kind == 19:
             return f"{self.helper()}({a}, {draw.choice(names)})"
         if kind == 20:
-            return f"{a} / {self.constant()}"
+            return f"{a} / {draw.choice([self.constant(), self.constant(), 'one.w'])}"
         if kind == 21:
             return f"-({a})" if draw.random() < 0.5 else f"~{draw.choice(names)}"
         if kind == 22:
@@ -132,7 +139,10 @@ class _Maker:
         kind = self.draw.choice(["int", "int", "int", "unsigned", "short", "auto", "bool", "uint8_t"])
         a = self.draw.choice(["int a", "int a", "unsigned a", "short a", "const int& a", "int8_t a", "int a"])
         body = self.draw.choice(["return a / 8;", "if (a > b) return a; return b;", "return a + b;", "return a % 8;",
-                                 "int b2 = b; { int b2 = 3; (void)b2; } return b2;", "b = b / 2; return a + b;"])  # fmt: skip
+                                 "int b2 = b; { int b2 = 3; (void)b2; } return b2;", "b = b / 2; return a + b;",
+                                 "return a / CONSTANT + b;"])  # fmt: skip
+        body = body.replace("CONSTANT", self.constant()) if "CONSTANT" in body else body
+        name = f"f{len(self.above)}"
         text = f"__device__ {kind} {name}({a}, int b) {{ {body} }}\n"
         if self.draw.random() < 0.1:
             text += f"__device__ int {name}(long a, int b) {{ return int(a) + b + 1; }}\n"
@@ -268,6 +278,14 @@ class _Maker:
                 if draw.random() < 0.3
                 else f"[[maybe_unused]] int {self.name()} = 3;\n"
             )
+        elif (
+            kind == 24
+            and target
+            and (own_names := re.findall(r"const\w* (?:int|unsigned) (C\d+)", "".join(self.above)))
+        ):
+            name = draw.choice(own_names)  # which functions above read, and the caller has for another
+            made = f"int {name} = 2; {target} += {name};\n" if f"int {name} = 2" not in self.text else ""
+            self.text += made
         elif kind == 24 and target and draw.random() < 0.5:  # a name of two scopes, and one that a reader may make
             constant = f"{target}{draw.choice(['', '_2', '_3'])}"
             if f"int {constant} =" not in "".join(self.above):
@@ -314,7 +332,7 @@ def function(draw: Random) -> Source:
     if result == "auto":
         last = f"int({last})"
     text = f"__device__ {result} remap({of_pid} pid, int num_pids) {{\n{start}{body}return {last};\n}}\n"
-    return Source(_HEAD + "".join(make.above) + text, "remap", "c", ".hip", {"by": "8", "of": "3"})
+    return Source(_HEAD + "".join(make.above) + text, "remap", "c", ".hip", {"by": "8", "of": "3", "w": "2"})
 
 
 # Functions that take the address or the tile: `AT` is an offset of m and n, or less; and how each is called to store.
@@ -405,7 +423,7 @@ def kernel(draw: Random) -> Source:
     pair = draw.choice([("pid_m", "pid_n")] * 3 + [("tile_row", "tile_col"), ("tm", "tn"), ("one", "other")])
     for name, other in zip(("pid_m", "pid_n"), pair, strict=True):
         text = re.sub(rf"\b{name}\b", other, text)
-    sizes = {"by": "8", "of": "3"}
+    sizes = {"by": "8", "of": "3", "w": "2"}
     return Source(_HEAD + "".join(make.above) + text, "gemm", "kernels", ".hip", sizes, is_persistent)
 
 

@@ -331,12 +331,14 @@ def test_what_is_not_modelled_is_not_proved(tmp_path, suffix, name):
 @pytest.mark.parametrize(("call", "above"), [(call, one) for call, every in BY_CALLEES.items() for one in every])
 def test_a_tile_that_a_callee_stores_is_followed_or_the_verdict_supposes_it(tmp_path, call, above):
     names = {"m": "pid_m", "n": "pid_n", "w": "num_pid_n"}
-    here = ("{m} / 2 * {w} + {n}".format(**({k: k for k in names} if "int m" in call + above else names)))
+    here = "{m} / 2 * {w} + {n}".format(**({k: k for k in names} if "int m" in call + above else names))
     path = tmp_path / "k.hip"
     path.write_text(C + above.format(here).replace("void", "__device__ void") + KERNEL.replace(C, "").format(
         begin=PLAIN, end=call.format(here)), encoding="utf-8")  # fmt: skip
     found = [one for one in check_file(path) if one.name.endswith("::gemm")]
-    assert [one.verdict != "proved" or "supposing that the tile that is computed" in one.message for one in found] == [True]
+    assert [one.verdict != "proved" or "supposing that the tile that is computed" in one.message for one in found] == [
+        True
+    ]
 
 
 READ_IN_C = {
