@@ -107,6 +107,7 @@ class PrologueReader:
         else:
             before, answers = self._of_kernel(wanted)
             spelled = answers
+        self._refuse_offsets(() if wanted else spelled)
         needed, _ = slice_of([*self._around(), *before], {*answers, NO_TILE})
         whole = _with_literal_axes(self.inliner.block(needed))
         wanted_last = {*answers} if tiles else {*answers, NO_TILE}
@@ -174,6 +175,18 @@ class PrologueReader:
         if not found or len(answers) != 2 or read & (loaded(ast.parse(launch)) - {"tl"}):
             return None
         return self._text([*self._constants(found), *found, *last], tuple(spelled))
+
+    def _refuse_offsets(self, names: Sequence[str]) -> None:
+        """Refuse a name of the first item of a tile: ``pid_m *= BLOCK``, where ``cdiv(M, BLOCK)`` counts tiles."""
+        counted = [found for node in ast.walk(self.function) if (found := rounded_up(node)) is not None]
+        items = {ast.unparse(by) for _, by in counted}
+        for node in ast.walk(self.function):
+            match node:
+                case ast.AugAssign(ast.Name(name), ast.Mult(), by) | ast.Assign(
+                    [ast.Name(name)], ast.BinOp(_, ast.Mult(), by)
+                ) if name in names and ast.unparse(by) in items:
+                    said = f"{name} is the first of {ast.unparse(by)} items: say which names hold the tile (answer=)"
+                    self.refuse(node, said)
 
     def _refuse_unread(self, body: list[ast.stmt]) -> None:
         """Refuse a tile that depends on what has no counterpart in the language."""
