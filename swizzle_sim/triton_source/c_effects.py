@@ -190,17 +190,18 @@ def _is_used_as_object(node: Node, name: str) -> bool:
     return re.search(rf"\b{re.escape(name)}\s*(?:\.|->|\()|[(,]\s*{re.escape(name)}\s*[,)]", text_of(node)) is not None
 
 
-def _is_of_lambda(node: Node) -> bool:
-    """Whether a ``return`` is that of a lambda."""
-    while node.parent is not None and node.type not in ("function_definition", "lambda_expression"):
-        node = node.parent
-    return node.type == "lambda_expression"
+def function_around(node: Node) -> Node:
+    """Function or lambda that a node stands in."""
+    parent = node.parent
+    return (
+        node if parent is None or node.type in ("function_definition", "lambda_expression") else function_around(parent)
+    )
 
 
 def leaving(node: Node) -> Node | None:
     """Part of a statement that may leave the function, or that a macro may be which does."""
     for one in inside(node):
-        if one.type == "return_statement" and _is_of_lambda(one):
+        if one.type == "return_statement" and function_around(one).type == "lambda_expression":
             continue
         if one.type in _LEAVES or ("asm" in one.type and _ENDS_IN_ASM.search(text_of(one))):
             return one

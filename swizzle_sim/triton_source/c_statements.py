@@ -22,6 +22,7 @@ from swizzle_sim.triton_source.c_effects import (
     MEMORY,
     changed,
     escaped,
+    function_around,
     handed_out,
     leaving,
     stored_names,
@@ -376,7 +377,7 @@ class Statements:
         inner = Statements(self.calls, body, function.parameters, result=INT)
         captured = {*identifiers(body)} - {one.name for one in function.parameters} - inner.names.declared
         inner.names.scopes.insert(0, {one: kept for one in captured if (kept := self.names.find(one))})
-        assigning = [target_of(one) for one in inside(_function_of(outer)) if one.type in ASSIGNS]
+        assigning = [target_of(one) for one in inside(function_around(outer)) if one.type in ASSIGNS]
         stored_to = {name for target in assigning for name in stored_names(target)}
         found = definition(function, function.name, {}, inner.function_body(body) or [ast.Pass()])
         is_read = inner.refused is None and not stored_to & inner.names.scopes[0].keys()
@@ -653,8 +654,3 @@ def _flag_of(region: Region) -> str:
     """Name for the truth of a condition of the preprocessor."""
     slug = re.sub(r"\W+", "_", region.condition.removeprefix("#el").removeprefix("#")).strip("_")
     return f"{slug}_{region.first}"
-
-
-def _function_of(node: Node) -> Node:
-    parent = node.parent
-    return node if parent is None or node.type in ("function_definition", "lambda_expression") else _function_of(parent)
