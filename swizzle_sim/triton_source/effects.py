@@ -312,7 +312,7 @@ class Effects:
             kept, self._flows, meant = self._flows, {}, self._meant
             given = self._given(call, function, known)
             self._depth += 1
-            self._follow(function.body, {**(known if self.source.in_c else {}), **given})
+            self._follow(function.body, {**(known if getattr(function, "is_lambda", False) else {}), **given})
             self._depth -= 1
             flows, self._flows, self._meant = [*self._flows.values()], kept, meant
         return _together(*flows)
