@@ -82,7 +82,8 @@ class Inliner:
         """Refuse a function that reads a name from outside which the caller has for something else."""
         if "." in function.name or getattr(function, "is_lambda", False):  # whose outer names are the caller's
             return
-        read = slice_of(body, {name for stmt in body for name in stored(stmt)})[1] - values.keys()
+        local = values.keys() | {name for stmt in body for name in stored(stmt)}
+        read = {name for stmt in body for name in loaded(stmt)} - local
         read |= {name for one in (*function.args.defaults, *function.args.kw_defaults) for name in loaded(one)}
         hidden = read & self.own
         if getattr(function, "is_of_header", False):  # its names are fields of who knows which record
