@@ -183,7 +183,8 @@ class Statements:
         found = bodies.pop() if has_else else []
         for (flag, nodes), body in zip(branches[: len(bodies)][::-1], bodies[::-1], strict=True):
             test = ast.Compare(ast.Name(flag, ast.Load()), [ast.NotEq()], [ast.Constant(0)])
-            found = [placed(ast.If(test, body or [ast.Pass()], found), (nodes or branches[-1][1])[0])]
+            place = next(node for _, part in branches for node in (*nodes, *part))
+            found = [placed(ast.If(test, body or [ast.Pass()], found), place)]
         return found
 
     def block(self, node: Node) -> list[ast.stmt]:
