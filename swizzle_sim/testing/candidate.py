@@ -19,7 +19,7 @@ from swizzle_sim.testing.directive import Options
 from swizzle_sim.testing.expression import names_of
 from swizzle_sim.testing.files import TEXTS, Target, is_there, targets_of
 from swizzle_sim.testing.function import FunctionCandidate
-from swizzle_sim.testing.guesses import as_comment, guess, is_chunk
+from swizzle_sim.testing.guesses import CONDITION, as_comment, guess, is_chunk
 from swizzle_sim.testing.padded import padded_counterexample
 from swizzle_sim.triton_source.mapped_text import MappedText
 from swizzle_sim.triton_source.prologue import Prologue, names_in, read_prologue
@@ -240,6 +240,9 @@ def _load_read(target: Target) -> tuple[Candidate, Options]:
     inputs = TextCandidate(prologue.text, options.single, also).form.inputs
     known = {*options.sizes, *names_of(options.launch)}
     unknown = [one for one in inputs if one not in known] if guesses else []
+    undecided = [one for one in unknown if CONDITION.match(one)]
+    if undecided:  # right or wrong by a macro that whoever compiles it may give
+        options = replace(options, unsure=f"{target.name}: nothing decides {', '.join(undecided)}: give 0 or 1")
     guessed = guess(unknown, prologue.parameters, takes_id=prologue.takes_id)
     said = " ".join(part for part in (as_comment(guessed), f"grids={grid}" * bool(grid)) if part)
     options = replace(options, sizes={**guessed, **options.sizes}, guessed=said)

@@ -28,13 +28,19 @@ _MEANINGS: dict[str, tuple[str, ...]] = {
     "pid": (
         "wid", "wgid", "workgroupid", "tileid", "tileidx", "bid", "blockid", "blockidx", "linearid", "programid",
         "tile", "pidin", "oldpid", "origpid", "tileinmm", "idx", "index", "wg", "taskid", "xy", "blockindex",
+        "linearidx", "linearindex", "taskidx",
     ),
 }  # fmt: skip
+_OF_TILES = {"numrows": "num_pid_m", "numcols": "num_pid_n", "rblks": "num_pid_m", "cblks": "num_pid_n"}  # of a helper
 _BY_SPELLING = {spelling: meaning for meaning, spellings in _MEANINGS.items() for spelling in spellings}
 _CHUNK = re.compile(
-    r"chunk|group(_?size)?(_?[mn])?$|^(C|W|WGM|wgm|swizzle_w|swizzle_c|panel_?width|window)$|_?(WGM)$|^(group|panel)|^[mn]01_?$"
+    r"chunk|group(_?size)?(_?[mn])?$|^(C|W|WGM|wgm|swizzle_w|swizzle_c|panel_?width|window)$|_?(WGM)$|^(group|panel)|^[mn]01_?$|swizzle_sub_[mn]$"
 )
-_FLAG = re.compile(r"^(use|enable|is|has|with)_|(swizzle|remap)(_pid)?$|^up(cast|grade)$", re.IGNORECASE)
+CONDITION = re.compile(r"^if(n?def)?_")  # of the preprocessor, which nothing decides
+_FLAG = re.compile(
+    rf"{CONDITION.pattern}|^k?(Use|Enable|Is|Has|With)[A-Z]|(?i:(swizzle|remap)(_pid)?$)"
+    r"|(?i:^up(cast|grade)$)|(?i:^(use|enable|is|has|with)_)"
+)
 _SPLIT = re.compile(r"^(num_?)?(k_?splits?|splits?_?k)$", re.IGNORECASE)  # with 1, the launch is that of the tiles
 # A product that helpers of the tutorials' grouped order take from their callers.
 _IN_GROUP = re.compile(r"^(num_)?(pids?|tiles?|blocks?)_(in|per)_group$", re.IGNORECASE)
@@ -52,11 +58,13 @@ def guess(
         if name in GRID_NAMES:
             continue
         meaning = _meaning(name)
-        first = next(iter(parameters), "")
+        first = next(iter(parameters), "") if "pid" not in map(_meaning, names) else ""
         if takes_id and first and name.partition("_I")[0] == first and (meaning in ("", "pid")):
             found[name] = "pid"
         elif meaning and (meaning != "pid" or takes_id):
             found[name] = meaning
+        elif takes_id and (side := _OF_TILES.get(re.sub("_", "", name).lower())):
+            found[name] = side
         elif _FLAG.search(name):
             found[name] = (0, 1)
         elif _IN_GROUP.match(name) and len(groups) == 1:

@@ -21,6 +21,7 @@ from swizzle_sim.testing.directive import Options
 from swizzle_sim.testing.grids_to_try import Where, condition, kind_of, xcd_counts
 from swizzle_sim.testing.refuting import grids, with_xcds
 from swizzle_sim.testing.trials import Outcome, points_of, try_points
+from swizzle_sim.triton_source.prologue import Premise
 from xcd_model.errors import LanguageError, OptionError
 
 if TYPE_CHECKING:
@@ -146,7 +147,9 @@ def _tried_further(verdict: Verdict, candidate: TextCandidate, kind: str, trials
 
 def provable_form(candidate: Candidate, options: Options) -> Form | None:
     """Form of a candidate that a proof can speak of: a text, on all launches of its kind."""
-    if not isinstance(candidate, TextCandidate) or candidate.tiles or candidate.assumed or options.grids:
+    if not isinstance(candidate, TextCandidate) or candidate.tiles or options.grids:
+        return None
+    if not all(isinstance(one, Premise) for one in candidate.assumed):
         return None
     if options.launch and candidate.form.reads_sizes:  # sizes and grid depend on each other, but for counts of tiles
         launch, form = candidate.counted or ("", None)

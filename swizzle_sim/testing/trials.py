@@ -146,7 +146,7 @@ def try_points(candidate: Candidate, points: Iterable[Point]) -> Outcome:
 
 def spoken_of(candidate: Candidate) -> str:
     """Launches and names that a verdict of a candidate speaks of, and what it supposes."""
-    names = [name for name in candidate.names if not name.startswith("returned_")]
+    names = [name for name in candidate.names if not name.startswith(("returned_", "guarded_"))]
     listed = (
         f"of {', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(f"of {name}" for name in names)
     )

@@ -18,16 +18,20 @@ from swizzle_sim.triton_source.c_expressions import (
     of_launch,
     value_of,
 )
+from swizzle_sim.triton_source.c_functions import around, of_class
 from swizzle_sim.triton_source.c_names import Function, Names, Value, Variable, assigned, named, placed, unread
 from swizzle_sim.triton_source.c_types import (
     CASTS,
     INT,
+    RECORD,
     UNKNOWN,
     UNSIGNED,
     fields,
+    inside,
     kind_of_type,
     last_name,
     parts,
+    said,
     text_of,
 )
 
@@ -67,11 +71,23 @@ def _call(node: Node, names: Names) -> Value | None:
     if other is not None and getattr(other, "said", "") != " ".join(text_of(own.node).split()):
         return None
     keywords = numbers_of(own, template, names)
-    if own.changed or not own.is_whole or keywords is None or len(given) > len(own.parameters):
+    is_of_template = names.calls.alike or bool(of_class(own.node, names.calls))
+    of_other = is_of_template and around(own.node) not in (None, around(node))  # which has other numbers, maybe
+    odd = own.changed or not own.is_whole or len(given) > len(own.parameters) or of_other
+    if odd or keywords is None or not agrees(own, given, names):
         return None
     args = [given_to(parameter, value_of(one, names), node, names)
             for one, parameter in zip(given, own.parameters, strict=False)]  # fmt: skip
     return Value(ast.Call(ast.Name(own.name, ast.Load()), args, keywords), own.result or UNKNOWN)
+
+
+def agrees(own: Function, given: list[Node], names: Names) -> bool:
+    """Whether each field that a called function reads is of the record that has its name in the caller, too."""
+    same = all(wanted.kind != RECORD or text_of(one) == wanted.name
+               for one, wanted in zip(given, own.parameters, strict=False))  # fmt: skip
+    body = own.node.child_by_field_name("body")
+    read = {text_of(one.child_by_field_name("field")) for one in inside(body) if one.type == "field_expression"}
+    return not read or (same and not read & names.calls.vague)
 
 
 def given_to(parameter: Variable, value: Value, node: Node, names: Names) -> ast.expr:
@@ -128,7 +144,8 @@ def divided(node: Node | None, names: Names) -> tuple[ast.expr, list[Variable], 
     """Divisor, variables that are assigned, number and word of a call of an object that divides; None of others.
 
     ``a.divmod(remainder, number)`` is the quotient, ``a(quotient, remainder, number)`` assigns both; ``a.div(number)``
-    and ``a.rem(number)`` assign nothing: the library's own, by the names of its types.
+    and ``a.rem(number)`` assign nothing: the library's own, by the names of its types. CK's
+    ``a.divmod(number, quotient, remainder)`` assigns both, and may be told behind the number what it was made for.
     """
     if node is None or node.type != "call_expression" or names.has_lambda:
         return None
@@ -138,8 +155,11 @@ def divided(node: Node | None, names: Names) -> tuple[ast.expr, list[Variable], 
         inner, part = fields(of, "argument", "field")
         word = text_of(part) if text_of(part) in _DIVIDES else ""
         of = inner if word else of
-    given = parts(listed)
-    if of is None or len(given) != _DIVIDES[word] or text_of(of).rpartition(".")[2] not in names.calls.divmods:
+    given, made_for = parts(listed), None
+    name = text_of(of).rpartition(".")[2]
+    if of is not None and name in names.calls.magic and word == "divmod" and len(given) in (3, 4):
+        made_for, word, given = (given[1] if len(given) == 4 else None), "", [*given[-2:], given[0]]
+    elif of is None or len(given) != _DIVIDES[word] or name not in names.calls.divmods | names.calls.magic:
         return None
     targets = [names.find(text_of(one)) for one in given[:-1]]
     known = [one for one in targets if one is not None and one.is_integer and not one.is_const]
@@ -150,7 +170,9 @@ def divided(node: Node | None, names: Names) -> tuple[ast.expr, list[Variable], 
     alone = alone or divided(outer, names) is not None
     if len(known) < len(targets) or len({*known}) < len(known) or (targets and not alone):
         return None
-    by = divisor(of, names)
+    by = expression(made_for, names) if made_for is not None else divisor(of, names)
+    if by is not None and made_for is not None:
+        by.believed = f"{name} was made for {said(made_for)}"  # type: ignore[attr-defined]
     return (by, known, given[-1], word) if by is not None else None
 
 

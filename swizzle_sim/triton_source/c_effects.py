@@ -14,6 +14,8 @@ from swizzle_sim.triton_source.c_calls import PURE, called, divided
 from swizzle_sim.triton_source.c_expressions import apart
 from swizzle_sim.triton_source.c_names import Names
 from swizzle_sim.triton_source.c_types import (
+    INT,
+    UNSIGNED,
     fields,
     identifiers,
     inside,
@@ -131,6 +133,7 @@ def _makes_an_object(node: Node, names: Names) -> bool:
 
 def escaped(body: Node, names: Names) -> Iterator[tuple[str, str, Node]]:
     """Names that something else than their own statements may change at any time, and what."""
+    numbers = _numbers(body, names)
     for node in inside(body):
         target, value = fields(node, "declarator", "value")
         found: list[str] = []
@@ -141,7 +144,7 @@ def escaped(body: Node, names: Names) -> Iterator[tuple[str, str, Node]]:
             whole = listed.parent if listed is not None and listed.parent is not None else node
         elif node.type == "for_range_loop":
             found = _bound(node.child_by_field_name("right"))
-        elif node.type == "init_declarator" and target is not None and _may_hold(node, target, names):
+        elif node.type == "init_declarator" and target is not None and _may_hold(node, target, names, numbers):
             found = _bound(value)
         elif node.type == "call_expression" and _HOLDS.match(text_of(node)):
             found = identifiers(node)
@@ -153,7 +156,20 @@ def escaped(body: Node, names: Names) -> Iterator[tuple[str, str, Node]]:
         yield from ((name, said(whole)[:80], node) for name in found)
 
 
-def _may_hold(node: Node, target: Node, names: Names) -> bool:
+def _numbers(body: Node, names: Names) -> set[str]:
+    """Names of integers alone: parameters, constants of the file, and what every declaration gives such a type."""
+    found = {one.name for one in names.scopes[0].values() if one.kind in (INT, UNSIGNED)} | names.calls.constants.keys()
+    odd: set[str] = set()
+    for node in inside(body):
+        kind = kind_of_type(text_of(node.child_by_field_name("type")), names.calls.aliases)
+        for one in node.children_by_field_name("declarator") if node.type.endswith("declaration") else ():
+            plain = one.child_by_field_name("declarator") if one.type == "init_declarator" else one
+            is_number = plain is not None and plain.type == "identifier" and kind in (INT, UNSIGNED)
+            (found if is_number else odd).update(identifiers(plain)[:1])
+    return found - odd
+
+
+def _may_hold(node: Node, target: Node, names: Names, numbers: set[str]) -> bool:
     """Whether what is declared may hold a reference to what it is made from."""
     if "reference" in target.type or "pointer" in target.type:
         return True
@@ -162,6 +178,9 @@ def _may_hold(node: Node, target: Node, names: Names) -> bool:
     if kind == "auto" and value is not None and value.type == "call_expression":
         own = names.own_function(called(value)[0])  # an object, where something is called of it or with it
         return not (own is not None and own.result) and _is_used_as_object(node, text_of(target))
+    if kind == "auto" and value is not None and value.type in ("identifier", "conditional_expression"):
+        sides = [value] if value.type == "identifier" else fields(value, "consequence", "alternative")
+        return any(text_of(one) not in numbers for one in sides)  # else a copy of a number
     return not (kind_of_type(kind, names.calls.aliases) or is_listed(kind, names.calls.aliases))
 
 
@@ -171,9 +190,19 @@ def _is_used_as_object(node: Node, name: str) -> bool:
     return re.search(rf"\b{re.escape(name)}\s*(?:\.|->|\()|[(,]\s*{re.escape(name)}\s*[,)]", text_of(node)) is not None
 
 
+def function_around(node: Node) -> Node:
+    """Function or lambda that a node stands in."""
+    parent = node.parent
+    return (
+        node if parent is None or node.type in ("function_definition", "lambda_expression") else function_around(parent)
+    )
+
+
 def leaving(node: Node) -> Node | None:
     """Part of a statement that may leave the function, or that a macro may be which does."""
     for one in inside(node):
+        if one.type == "return_statement" and function_around(one).type == "lambda_expression":
+            continue
         if one.type in _LEAVES or ("asm" in one.type and _ENDS_IN_ASM.search(text_of(one))):
             return one
         if one.type == "expression_statement" and [part.type for part in one.named_children] == ["identifier"]:

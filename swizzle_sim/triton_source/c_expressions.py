@@ -53,6 +53,7 @@ _COMPUTED: dict[type[ast.AST], Callable[..., int]] = {
     ast.GtE: operator.ge, ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Not: operator.not_, ast.USub: operator.neg,
     ast.Invert: operator.invert,
 }  # fmt: skip
+LAUNCHED = (*_RECORDS, "blockDim", "threadIdx")
 LAUNCH = ("tl.program_id(", "tl.num_programs(")
 
 
@@ -270,7 +271,7 @@ def record_field(node: Node, names: Names) -> Value | None:  # noqa: PLR0911 - o
         return None
     if what == "blockDim":
         return Value(ast.Name(f"{what}_{name}", ast.Load()), UNSIGNED)
-    own = name in names.declared and name not in names.copied
+    own = (name in names.declared and name not in names.copied) or name in names.calls.constants
     return Value(ast.Name(f"own_{name}" if own else name, ast.Load()), UNSIGNED)
 
 

@@ -135,10 +135,17 @@ def of_class(node: Node, calls: Calls) -> list[Variable]:
     return found
 
 
+def around(node: Node | None) -> Node | None:
+    """Class that a node stands in."""
+    while node is not None and node.type not in ("class_specifier", "struct_specifier"):
+        node = node.parent
+    return node
+
+
 def class_of(node: Node) -> str:
     """Name of the class that a declaration stands in."""
-    parent = node.parent.parent if node.parent is not None else None
-    return last_name(parent.child_by_field_name("name")) if parent is not None else ""
+    found = around(node)
+    return last_name(found.child_by_field_name("name")) if found is not None else ""
 
 
 def _result(node: Node, calls: Calls) -> str | None:

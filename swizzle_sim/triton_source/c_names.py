@@ -79,8 +79,11 @@ class Calls:
     aliases: Mapping[str, str] = field(default_factory=dict)
     constants: dict[str, str] = field(default_factory=dict)  # kind of each constant of the file
     owners: dict[str, str] = field(default_factory=dict)  # class of each constant that is of one
+    vague: frozenset[str] = frozenset()  # fields that are read of several records
+    alike: bool = False  # whether classes have constants of one name
     unread: dict[str, str] = field(default_factory=dict)  # names that are not read, and why
     divmods: frozenset[str] = frozenset()  # names of objects that divide by a number of theirs
+    magic: frozenset[str] = frozenset()  # those of CK's, whose ``divmod(number, quotient, remainder)`` assigns both
     included: Callable[[str], ast.FunctionDef | None] = lambda name: None  # function of a header
 
 

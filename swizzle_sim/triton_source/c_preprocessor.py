@@ -20,7 +20,7 @@ from swizzle_sim.triton_source.c_types import OPEN, inside, parser
 from xcd_model.errors import LanguageError
 from xcd_model.files import read_bytes
 
-_HIGHEST = 8  # folders above a file in which its headers are looked for
+_HIGHEST = 10  # folders above a file in which its headers are looked for
 _MOST_HEADERS = 200
 _MOST_CHARACTERS = 8_000_000  # with macros in their places
 _DEEPEST = 60  # macros in macros

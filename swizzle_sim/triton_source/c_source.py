@@ -8,6 +8,7 @@ tile needs it; a function that cannot be read at all has the construct and its l
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections import Counter
 from pathlib import Path
@@ -16,7 +17,7 @@ from tree_sitter import Node
 
 from swizzle_sim.triton_source.c_calls import BUILTINS
 from swizzle_sim.triton_source.c_effects import ASSIGNS, target_of
-from swizzle_sim.triton_source.c_expressions import expression, number_of
+from swizzle_sim.triton_source.c_expressions import LAUNCHED, expression, number_of
 from swizzle_sim.triton_source.c_functions import (
     class_of,
     declarator_of,
@@ -31,7 +32,7 @@ from swizzle_sim.triton_source.c_functions import (
 from swizzle_sim.triton_source.c_names import Calls, Function, Names, assigned, is_unread, named, placed, unread
 from swizzle_sim.triton_source.c_outputs import as_references, handed_name, handed_out, is_kernel
 from swizzle_sim.triton_source.c_preprocessor import FINDERS, Macros, Preprocessor, called_in
-from swizzle_sim.triton_source.c_statements import Statements
+from swizzle_sim.triton_source.c_statements import Statements, within
 from swizzle_sim.triton_source.c_types import (
     CASTS,
     INT,
@@ -40,6 +41,8 @@ from swizzle_sim.triton_source.c_types import (
     UNSIGNED,
     aliases_in,
     divmods_in,
+    fields,
+    identifiers,
     inside,
     kind_of_type,
     parser,
@@ -97,16 +100,22 @@ class _File:
     """Functions and constants of one parsed file."""
 
     def __init__(self, root: Node, text: str, lines: list[str], found: Preprocessor):
-        self.found, self.lines = found, lines
+        self.found, self.lines, self.plain = found, lines, text.split("\n")
         self._numbers: dict[str, object] = {}  # of constants
+        self._declared: dict[str, str] = {}  # how each was
         self._has_id = False  # of the function that is read
         self.calls = Calls(aliases=aliases_in(text), included=self._included, divmods=divmods_in(text))
+        self.calls.magic = divmods_in(text, "MDiv2?")
         every = list(inside(root))
         self.definitions = [
             function_of(one, self.calls)
             for one in every
             if one.type == "function_definition" and name_of(one) and one.child_by_field_name("body")
         ]
+        reads = {(text_of(part), text_of(record)) for record, part in
+                 (fields(one, "argument", "field") for one in every if one.type == "field_expression")
+                 if text_of(record) not in LAUNCHED}  # fmt: skip
+        self.calls.vague = frozenset(name for name, count in Counter(name for name, _ in reads).items() if count > 1)
         self.outside = _outside(root)
         self.calls.functions = {one.name: one for one in self.definitions}
         self._ambiguous(every)
@@ -195,11 +204,21 @@ class _File:
         return found
 
     def _given(self, name: str, value: Node | None, kind: str, node: Node) -> list[ast.stmt]:
+        """Assignment of a constant's number; one that templates decide is an open name, the same in all workgroups."""
+        text = f"{kind} {text_of(value)}" if value is not None else ""
+        if text and self._declared.get(name) == text and (name not in self._numbers or not identifiers(value)):
+            self.calls.alike = True
+            return []
         again = name in self.calls.constants or name in self.calls.unread
+        self._declared[name] = "" if again else text
         names = Names(self.calls)
         tree = expression(value, names) if value is not None else None
         number = number_of(tree, self._numbers) if tree is not None and not names.before else None
         plain = tree is not None and kind in (INT, UNSIGNED) and not (is_unread(tree) or again or node.has_error)
+        is_fixed = "constexpr" in text_of(node).partition("=")[0].split() and kind in (INT, UNSIGNED) and not again
+        if number is None and is_fixed and tree and (is_unread(tree) or loaded(tree) - self._numbers.keys()):
+            self.calls.constants[name] = kind
+            return []
         if number is None or number < 0 or not plain:
             self.calls.unread.setdefault(name, f"{name}, a variable of the file")
             return []
@@ -217,7 +236,10 @@ class _File:
         records = {one.name for one in function.parameters if one.kind in (UNKNOWN, RECORD) and not one.is_const}
         handed = [] if result or outputs or is_kernel(node, self.lines) else handed_out(block, records)
         known = [*function.parameters, *numbers, *around]
-        statements = Statements(self.calls, block, known, outputs, result or "", self.found.regions, handed)
+        first, last = node.start_point[0] + 1, node.end_point[0] + 1
+        inner = [one for one in self.found.regions if first <= one.end and one.begin <= last and not within(node, one)]
+        torn = next((one for one in inner if _is_torn("".join(self.plain[one.begin : one.end - 1]))), None)
+        statements = Statements(self.calls, block, known, outputs, result or "", inner, handed)
         body = statements.function_body(block)
         if handed:
             names: list[ast.expr] = [named(one, node) for one in dict.fromkeys(map(handed_name, handed))]
@@ -228,7 +250,8 @@ class _File:
         given = {one: unread(node, f"{one}, which has no value") for one in outputs}
         found = definition(function, name, given, _without_idle(body) or [ast.Pass()])
         found.said = said(node)  # type: ignore[attr-defined]
-        found.unmodelled = unmodelled(function) or statements.refused  # type: ignore[attr-defined]
+        odd = unmodelled(function) or (torn and (torn.condition, torn.begin))
+        found.unmodelled = odd or statements.refused  # type: ignore[attr-defined]
         found.by_reference = bool(function.changed) or not function.is_whole  # type: ignore[attr-defined]
         found.is_standard = name in BUILTINS and self._is_standard(name)  # type: ignore[attr-defined]
         found.is_one_of_several = function.name in self.calls.unread  # type: ignore[attr-defined]
@@ -246,6 +269,12 @@ def _outside(root: Node) -> list[Node]:
         if node.type != "function_definition":
             todo += reversed(node.named_children)
     return found
+
+
+def _is_torn(text: str) -> bool:
+    """Whether a branch of a condition has a bracket without its other."""
+    depths = [0, *itertools.accumulate(1 if one in "{(" else -1 for one in re.findall(r"[{}()]", text))]
+    return min(depths) < 0 or depths[-1] != 0
 
 
 def _without_idle(body: list[ast.stmt], after: frozenset[str] = frozenset()) -> list[ast.stmt]:

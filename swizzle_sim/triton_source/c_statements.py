@@ -8,6 +8,7 @@ and the function is refused.
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Sequence
 from keyword import iskeyword
@@ -15,12 +16,13 @@ from typing import TypeGuard
 
 from tree_sitter import Node
 
-from swizzle_sim.triton_source.c_calls import PURE, called, divided, given_to, numbers_of
+from swizzle_sim.triton_source.c_calls import PURE, agrees, called, divided, given_to, numbers_of
 from swizzle_sim.triton_source.c_effects import (
     ASSIGNS,
     MEMORY,
     changed,
     escaped,
+    function_around,
     handed_out,
     leaving,
     stored_names,
@@ -29,6 +31,7 @@ from swizzle_sim.triton_source.c_effects import (
 from swizzle_sim.triton_source.c_expressions import LAUNCH, apart, converted, expression, value_of
 from swizzle_sim.triton_source.c_functions import definition, function_of
 from swizzle_sim.triton_source.c_names import (
+    UNREAD,
     Calls,
     Function,
     Names,
@@ -97,6 +100,7 @@ class Statements:
         self._spent: set[str] = set()  # names declared so far
         self._pointers = {one.name for one in parameters if one.kind == UNKNOWN}
         self._survey(body, [one.name for one in parameters])
+        names.scopes[0] = {one.name: one for one in parameters}
         self.escaped = {name: (what, at) for name, what, at in escaped(body, names)}
         for one in parameters:
             why, at = self.escaped.get(one.name, (one.why, None))
@@ -126,19 +130,69 @@ class Statements:
 
     def function_body(self, block: Node) -> list[ast.stmt]:
         """Statements of the function's block."""
-        around = [one for one in self.regions if parts(block) and all(_within(stmt, one) for stmt in parts(block))]
+        around = [one for one in self.regions if parts(block) and all(within(stmt, one) for stmt in parts(block))]
         for region in around:
             if block.start_point[0] + 1 <= region.begin <= block.end_point[0] + 1:
                 self.assumed.append(f"line {region.begin}: {region.condition}")
                 self.regions = [one for one in self.regions if one.first != region.first]
-        return [stmt for one in block.named_children for stmt in self.statement(one)]
+        return self._sequence(block.named_children)
+
+    def _sequence(self, nodes: list[Node]) -> list[ast.stmt]:
+        """Statements in their order; between lines of a condition that nothing decides, under a flag for its truth."""
+        found: list[ast.stmt] = []
+        while nodes:
+            branches = self._branches(nodes)
+            count = sum(len(part) for _, part in branches)
+            found += self._under_flags(branches) if count else self.statement(nodes[0])
+            nodes = nodes[max(count, 1) :]
+        return found
+
+    def _branches(self, nodes: list[Node]) -> list[tuple[str, list[Node]]]:
+        """Branches of the condition that the next statements stand in, each with its flag; none where not plain."""
+        line, block = nodes[0].start_point[0] + 1, nodes[0].parent
+        first = min((one.first for one in self.regions if one.begin <= line <= one.end), default=0)
+        regions = [one for one in self.regions if one.first == first]
+        end = max((one.end for one in regions), default=0)
+        inner = [node for node in nodes if node.start_point[0] + 1 <= end]
+        found = [(_flag_of(one), [node for node in inner if within(node, one)]) for one in regions]
+        odd = any(one.type in ("lambda_expression", "case_statement") for node in inner for one in inside(node))
+        is_inside = block is not None and block.start_point[0] < first <= end <= block.end_point[0] + 1
+        if odd or not is_inside or sum(len(part) for _, part in found) < len(inner):
+            return []
+        self.regions = [one for one in self.regions if one.first != first]
+        return found
+
+    def _under_flags(self, branches: list[tuple[str, list[Node]]]) -> list[ast.stmt]:
+        """``if`` of a flag for each branch; a name that not all of them declare alike has no value behind them."""
+        outer, spent = self.names.scopes[-1], set(self._spent)
+        bodies: list[list[ast.stmt]] = []
+        scopes: list[dict[str, Variable]] = []
+        for _, inner in branches:
+            scopes.append(dict(outer))
+            self.names.scopes[-1], self._spent = scopes[-1], set(spent)
+            bodies.append(self._sequence(inner))
+        has_else = [flag for flag, _ in branches[-2:]] == [branches[-1][0]] * 2
+        self.names.scopes[-1] = outer
+        for name in {*itertools.chain(*scopes)} - outer.keys():
+            each = [*dict.fromkeys(scope.get(name) for scope in scopes if has_else or name in scope)]
+            one = next(variable for variable in each if variable is not None)
+            alike = len(each) == 1 and has_else
+            outer[name] = one if alike else one._replace(kind=UNKNOWN, why=f"{name}, which {branches[0][0]} decides")
+            self.names.not_negative.discard(one.name)
+            self._spent.add(name)
+        found = bodies.pop() if has_else else []
+        for (flag, nodes), body in zip(branches[: len(bodies)][::-1], bodies[::-1], strict=True):
+            test = ast.Compare(ast.Name(flag, ast.Load()), [ast.NotEq()], [ast.Constant(0)])
+            place = next(node for _, part in branches for node in (*nodes, *part))
+            found = [placed(ast.If(test, body or [ast.Pass()], found), place)]
+        return found
 
     def block(self, node: Node) -> list[ast.stmt]:
         """Statements between braces, or the single one without, in a scope of their own."""
         outer, self.names.before = self.names.before, []
         self.names.scopes.append({})
         inner = node.named_children if node.type == "compound_statement" else [node]
-        found = [stmt for one in inner for stmt in self.statement(one)]
+        found = self._sequence(inner)
         self.names.scopes.pop()
         self.names.before = outer
         return found
@@ -281,14 +335,16 @@ class Statements:
     def _mentioned(self, place: Node) -> list[ast.Name]:
         """Names that stand somewhere, for whoever asks what of a tile arrives."""
         found = [self.names.find(name) for name in identifiers(place)]
-        return [named(one.name, place) for one in found if one is not None and one.kind != RECORD and one.why != ARRAY]
+        return [named(one.name, place) for one in found if one is not None and one.name not in self.names.lambdas
+                and one.kind != RECORD and one.why != ARRAY]  # fmt: skip
 
     def _made_of(self, place: Node) -> list[ast.expr]:
         """What a place is made of: its value where that is read, else its parts; a name is lost below a division."""
-        value, inner = apart(place, self.names)
+        value, before = apart(place, self.names)
         mentioned = self._mentioned(place)
-        if {one.id for one in mentioned if one.id not in self._pointers} <= loaded(value.tree) and not inner:
-            is_read = isinstance(value.tree, ast.BinOp) or not is_unread(value.tree)
+        if {one.id for one in mentioned if one.id not in self._pointers} <= loaded(value.tree) and not before:
+            is_call = isinstance(value.tree, ast.Call) and ast.unparse(value.tree.func) != UNREAD
+            is_read = is_call or isinstance(value.tree, ast.BinOp) or not is_unread(value.tree)
             return [value.tree] if is_read else [*mentioned]
         name, _, template = called(place)
         kind = template[0] if name == "static_cast" and template else place.child_by_field_name("type")
@@ -300,7 +356,9 @@ class Statements:
             return [placed(ast.BinOp(one, ast.BitXor(), one), place) for one in mentioned]
         if place.type == "lambda_expression" or not place.named_children:
             return [*mentioned]
-        return [tree for one in place.named_children for tree in self._made_of(one)]
+        inner = [tree for one in place.named_children for tree in self._made_of(one)]
+        is_call = place.type == "call_expression" and bool(inner)
+        return [placed(ast.Call(ast.Name("unread_call", ast.Load()), inner, []), place)] if is_call else inner
 
     def _unpacked(self, target: Node, value: Node, node: Node) -> list[ast.stmt]:
         found = value_of(value, self.names)
@@ -320,11 +378,12 @@ class Statements:
         inner = Statements(self.calls, body, function.parameters, result=INT)
         captured = {*identifiers(body)} - {one.name for one in function.parameters} - inner.names.declared
         inner.names.scopes.insert(0, {one: kept for one in captured if (kept := self.names.find(one))})
-        assigning = [target_of(one) for one in inside(_function_of(outer)) if one.type in ASSIGNS]
+        assigning = [target_of(one) for one in inside(function_around(outer)) if one.type in ASSIGNS]
         stored_to = {name for target in assigning for name in stored_names(target)}
         found = definition(function, function.name, {}, inner.function_body(body) or [ast.Pass()])
         is_read = inner.refused is None and not stored_to & inner.names.scopes[0].keys()
         made = self._declare(name, INT if is_read else UNKNOWN, outer)
+        found.is_lambda = True  # type: ignore[attr-defined]
         if is_read:
             self.functions.append(found)
             self.names.lambdas[made.name] = function
@@ -355,7 +414,7 @@ class Statements:
             variable = Variable(name, UNSIGNED, False, *self.escaped.get(name, ("", None)))
             self.names.scopes[0][name] = variable
         if variable.kind in (UNKNOWN, RECORD):
-            return self._pointed(variable, node, op, value) if variable.kind == UNKNOWN else None
+            return self._pointed(variable, node, op, value)
         found = value_of(value, self.names)
         if op == "=":
             return [self._set(variable, found, node)]
@@ -363,13 +422,19 @@ class Statements:
 
     def _pointed(self, variable: Variable, node: Node, op: str, value: Node | None) -> list[ast.stmt]:
         """What is stored through a reference, and where a pointer goes; of anything else nothing."""
+        if variable.kind == RECORD:
+            return self._referred(variable, node) if variable.by_reference else [self._lost(variable, node)]
         if not variable.why.startswith("pointer"):
             return []
         if "&" in variable.why:
-            return [placed(ast.parse(f"tl.store(0, {variable.name})").body[0], node)]
+            return self._referred(variable, node)
         made_of: list[ast.expr] = [named(variable.name, node)] if op != "=" else []
         made_of += self._made_of(value) if value is not None else []
         return [self._lost(variable, node, unread(node, "", made_of))]
+
+    def _referred(self, variable: Variable, node: Node) -> list[ast.stmt]:
+        """Store through a reference to what is no integer."""
+        return [placed(ast.parse(f"tl.store(0, {variable.name})").body[0], node)]
 
     def _set(self, variable: Variable, found: Value, node: Node) -> ast.stmt:
         if not found.is_number:
@@ -398,7 +463,7 @@ class Statements:
         if target is None or target.type != "identifier":
             return self._stored(target, node) if target is not None else None
         variable = self.names.find(text_of(target))
-        if variable is not None and variable.kind == UNKNOWN:
+        if variable is not None and variable.kind in (UNKNOWN, RECORD):
             return self._pointed(variable, node, "++", None)
         if variable is None or variable.kind not in (INT, UNSIGNED):
             return None
@@ -434,6 +499,8 @@ class Statements:
                 self._refuse(node)
             return [ast.Return(None)]
         if own is not None and (targets := handed_out(node, self.names)):
+            if not agrees(own, given, self.names):
+                return [self._lost(one, node) for one in self._known(dict.fromkeys(targets, node))]
             return [self._handed_out(own, targets, given, template, node)]
         if divided(node, self.names) is not None:
             value_of(node, self.names)  # what it assigns goes before
@@ -579,10 +646,12 @@ def _has_error(node: Node) -> bool:
     return node.type not in _STRUCTURED or any(one.type == "ERROR" or one.is_missing for one in node.children)
 
 
-def _within(node: Node, region: Region) -> bool:
+def within(node: Node, region: Region) -> bool:
+    """Whether a node stands in one branch of a condition of the preprocessor."""
     return region.begin <= node.start_point[0] + 1 and node.end_point[0] + 1 <= region.end
 
 
-def _function_of(node: Node) -> Node:
-    parent = node.parent
-    return node if parent is None or node.type in ("function_definition", "lambda_expression") else _function_of(parent)
+def _flag_of(region: Region) -> str:
+    """Name for the truth of a condition of the preprocessor."""
+    slug = re.sub(r"\W+", "_", region.condition.removeprefix("#el").removeprefix("#")).strip("_")
+    return f"{slug}_{region.first}"

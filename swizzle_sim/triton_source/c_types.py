@@ -68,11 +68,11 @@ def aliases_in(text: str) -> dict[str, str]:
     return found | {name: "?" for name in defined if is_listed(name, {})}  # the file's own, of which nothing is known
 
 
-def divmods_in(text: str) -> frozenset[str]:
-    """Names of objects that divide by a number of theirs, of a library's types."""
-    if re.search(r"\b(?:class|struct)\s+FastDivmod", text):
+def divmods_in(text: str, word: str = r"FastDivmod\w*") -> frozenset[str]:
+    """Names of objects that divide by a number of theirs, of a library's types: CUTLASS's, or CK's ``MDiv``."""
+    if re.search(rf"\b(?:class|struct)\s+{word}", text):
         return frozenset()
-    listed = re.findall(r"\bFastDivmod\w*\s+(?:const\b\s*)?&?\s*((?:\w+\s*,\s*)*\w+)\s*[;,)({=]", text)
+    listed = re.findall(rf"\b{word}\s+(?:const\b\s*)?&?\s*((?:\w+\s*,\s*)*\w+)\s*[;,)({{=]", text)
     return frozenset(name for names in listed for name in re.split(r"\s*,\s*", names))
 
 

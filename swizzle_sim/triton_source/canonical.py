@@ -74,6 +74,7 @@ def _add(
         body = Doubts(function, source).visit(ast.Module(body, [])).body
     copied.body = [spelling.visit(stmt) for stmt in body]
     if foreign:
+        copied.is_of_header = source.in_c  # type: ignore[attr-defined]
         _fill_constants(copied, source)
     for call in [node for stmt in copied.body for node in ast.walk(stmt) if isinstance(node, ast.Call)]:
         name = _called(call)
@@ -205,6 +206,7 @@ def _add_called(
             raise source.error(call, f"{name} is no builtin here: the file gives the name another meaning")
         if source.in_c and CEIL.match(name):  # of a header that is not here: by its name
             call.func = ast.copy_location(ast.Name("cdiv", ast.Load()), call)
+            call.believed = f"{name} rounds a quotient up"  # type: ignore[attr-defined]
         return
     other, its_name = home
     own = other is source

@@ -18,6 +18,7 @@ from swizzle_sim.triton_source.source_file import SourceFile, defaults_of, liter
 
 NO_TILE = "no_tile"  # 1 in a workgroup that stores nothing
 OWN_ID = "own id "  # before an axis: an id that the tile is computed from, where it arrives at a store by itself
+UNFOLLOWED = "unfollowed"  # beside what a call of C hands on that is not read: how is not known
 _GONE = "has_returned"
 # What arrives of a source: all of it, or parts, each with its divisor and a star where it has been multiplied. A
 # quotient and a remainder of one divisor, one of them multiplied, are all of it.
@@ -34,6 +35,7 @@ _KEEP: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {
 _NUMBERS_OF_NONE = ("arange", "zeros", "full", "num_programs")
 _STORES = ("store", "call", "scatter", "async_copy_local_to_global", "store_tensor_descriptor")
 _LOSSY_CALLS = ("min", "max", "minimum", "maximum", "where", "abs", "clamp", "cdiv")  # of C
+_MADE_OF = ("unread", "range")  # what a place or a loop of C is made of
 _MOST_CALLS = 4  # followed, one inside the other
 Flow = dict[str, frozenset[tuple[str, str]]]  # by source
 Parts = frozenset[tuple[str, str]]
@@ -72,6 +74,9 @@ class Effects:
         whole = [key for key, flow in self._flows.items() if set(self.answers) <= flow.keys()]
         self._stores = {*whole} or {*self._flows}
         self.changed = self._lossy([self._flows[key] for key in whole or self._flows])
+        last = [self._flows[key] for key in whole]
+        # whether something that is not read, or not seen, stores the tile
+        self.is_unfollowed = source.in_c and (not self._flows or any(UNFOLLOWED in flow for flow in last))
         if self._flows and not whole:
             self.changed = self.changed or max(self._lines.values(), default=1)
         self.arrived = arrived = {one for flow in self._flows.values() for one in flow}
@@ -257,6 +262,8 @@ class Effects:
                 self._adds = self._adds or name.startswith("atomic_")
                 parts = call.args if self.source.in_c else _address(call, name)
                 flow = _together(*(self._flow(part, known) for part in parts))
+                if name == "call":
+                    flow[UNFOLLOWED] = _NONE
                 if not self.source.in_c:
                     self._masks.setdefault(id(stmt), []).extend(_mask_of(call))
                     if any(word.arg is None for word in call.keywords):
@@ -305,7 +312,7 @@ class Effects:
             kept, self._flows, meant = self._flows, {}, self._meant
             given = self._given(call, function, known)
             self._depth += 1
-            self._follow(function.body, {**(known if self.source.in_c else {}), **given})
+            self._follow(function.body, {**(known if getattr(function, "is_lambda", False) else {}), **given})
             self._depth -= 1
             flows, self._flows, self._meant = [*self._flows.values()], kept, meant
         return _together(*flows)
@@ -391,7 +398,7 @@ class Effects:
         if function is not None and self._depth < _MOST_CALLS:
             return {**dict.fromkeys(every, _NONE), **self._returned(call, function, known)}
         if self.source.in_c and name not in _LOSSY_CALLS:
-            return every
+            return {**every, UNFOLLOWED: _NONE} if every and name not in _MADE_OF else every
         places, words = _KEEP.get(name, ((), ()))
         given = [call.args[k] for k in places if k < len(call.args)]
         given += [word.value for word in call.keywords if word.arg in words]
@@ -424,7 +431,7 @@ class Effects:
     def _lossy(self, flows: list[Flow]) -> int:
         """Line before which the tile was whole, where less than it arrives at every store; else 0."""
         for one, parts in ((one, parts) for flow in flows for one, parts in flow.items()):
-            if not _is_whole(parts) and not one.startswith(OWN_ID):
+            if not _is_whole(parts) and not one.startswith((OWN_ID, UNFOLLOWED)):
                 return max([self._lines.get(one, 0), 1])
         return 0
 

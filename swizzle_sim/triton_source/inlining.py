@@ -7,7 +7,8 @@ import copy
 from collections.abc import Mapping
 from typing import NoReturn
 
-from swizzle_sim.triton_source.slices import assign, slice_of, stored
+from swizzle_sim.language.rules import RESERVED
+from swizzle_sim.triton_source.slices import assign, loaded, slice_of, stored
 from swizzle_sim.triton_source.source_file import defaults_of, parameters_of
 from xcd_model.errors import LanguageError
 
@@ -17,8 +18,10 @@ _MOST_CALLS = 50  # inlined in one prologue; a recursion ends here
 class Inliner:
     """Puts the bodies of called functions in front of the statements that call them."""
 
-    def __init__(self, functions: Mapping[str, ast.FunctionDef], filename: str):
+    def __init__(self, functions: Mapping[str, ast.FunctionDef], filename: str, caller: ast.FunctionDef):
         self.functions, self.filename = functions, filename
+        self.own = {name for stmt in caller.body for name in stored(stmt)} | {one.arg for one in parameters_of(caller)}
+        self._open = {name for stmt in caller.body for name in loaded(stmt)}  # and those of headers' functions so far
         self._calls = 0
 
     def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
@@ -66,11 +69,29 @@ class Inliner:
         tag = f"{function.name.rpartition('.')[2]}_{self._calls}_"
         body, results = self.returned(function)
         values = self._bound(node, function)
+        self._refuse_hidden(node, function, body, values)
         before += [assign(tag + name, value, node) for name, value in values.items()]
         rename = _Rename(values.keys() | {name for stmt in body for name in stored(stmt)}, tag)
         before += self.block([_at(rename.visit(copy.deepcopy(stmt)), node) for stmt in body])
         loads: list[ast.expr] = [ast.copy_location(ast.Name(tag + name, ast.Load()), node) for name in results]
         return loads[0] if len(loads) == 1 else ast.copy_location(ast.Tuple(loads, ast.Load()), node)
+
+    def _refuse_hidden(
+        self, node: ast.Call, function: ast.FunctionDef, body: list[ast.stmt], values: Mapping[str, ast.expr]
+    ) -> None:
+        """Refuse a function that reads a name from outside which the caller has for something else."""
+        if "." in function.name or getattr(function, "is_lambda", False):  # whose outer names are the caller's
+            return
+        local = values.keys() | {name for stmt in body for name in stored(stmt)}
+        read = {name for stmt in body for name in loaded(stmt)} - local
+        read |= {name for one in (*function.args.defaults, *function.args.kw_defaults) for name in loaded(one)}
+        hidden = read & self.own
+        if getattr(function, "is_of_header", False):  # its names are fields of who knows which record
+            hidden |= read & self._open - {*RESERVED}
+            self._open |= read
+        for name in sorted(hidden - self.functions.keys()):
+            said = f"{name}, which {function.name} reads, is another name of the caller: not modelled"
+            self.refuse(node, said, "node")
 
     def _tail(self, body: list[ast.stmt], function: ast.FunctionDef) -> tuple[list[ast.stmt], int]:
         """Turn each ``return`` into an assignment; what follows an ``if`` that returns becomes its other side."""

@@ -7,12 +7,12 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from swizzle_sim.triton_source.prologue_reader import PrologueReader
-from swizzle_sim.triton_source.prologue_text import Prologue
+from swizzle_sim.triton_source.prologue_text import Premise, Prologue
 from swizzle_sim.triton_source.source_file import read_source
 
 _BETWEEN = re.compile(r",(?![^(]*\))")  # a comma that stands in no bracket
 
-__all__ = ["Prologue", "names_in", "read_prologue"]
+__all__ = ["Premise", "Prologue", "names_in", "read_prologue"]
 
 
 def read_prologue(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -53,7 +54,7 @@ from swizzle_sim.triton_source.loops import (
     unrolled,
 )
 from swizzle_sim.triton_source.mapped_text import MappedText, written_line
-from swizzle_sim.triton_source.prologue_text import Prologue
+from swizzle_sim.triton_source.prologue_text import Premise, Prologue
 from swizzle_sim.triton_source.slices import assign, loaded, own_statements, slice_of, stored, stored_outside_loops
 from swizzle_sim.triton_source.source_file import (
     SourceFile,
@@ -70,6 +71,7 @@ _LATE = (
     "after the first memory access (line {line}); move what computes a tile into a function and check that, or enclose "
     "it between '# swizzle: begin' and '# swizzle: end'"
 )
+_OF_AN_ID = re.compile(r"(?:^|_)\w?(?:id|idx|index)$")  # parameter that is an id, where the first is none
 _ARITHMETIC = (
     ast.expr_context, ast.operator, ast.cmpop, ast.boolop, ast.unaryop, ast.Name, ast.BinOp, ast.UnaryOp, ast.BoolOp,
     ast.Compare, ast.IfExp, ast.Constant, ast.Attribute, ast.Assign, ast.AugAssign, ast.For, ast.If, ast.Tuple,
@@ -87,10 +89,12 @@ class PrologueReader:
         self.returns = any(isinstance(one, ast.Return) and one.value for one in own_statements(self.function))
         self.reads_id = any(source.id_calls(one) for one in functions.values())
         self.parameters = tuple(one.arg for one in parameters_of(self.function) if one.arg != "self")
-        self.inliner = Inliner(functions, source.filename)
+        self.inliner = Inliner(functions, source.filename, self.function)
         self.flow = TileFlow(self.function.body, source)
         self._stop = ""  # of a loop over tiles: how many there are
         self.assumed: list[str] = []
+        believed = {getattr(node, "believed", "") for one in functions.values() for node in ast.walk(one)}
+        self.assumed += map(Premise, sorted(believed - {""}))
         for one in functions.values():
             self.assumed += getattr(one, "assumed", ())
         if (construct := getattr(self.function, "unmodelled", None)) is not None:
@@ -103,6 +107,7 @@ class PrologueReader:
         else:
             before, answers = self._of_kernel(wanted)
             spelled = answers
+        self._refuse_offsets(() if wanted else spelled)
         needed, _ = slice_of([*self._around(), *before], {*answers, NO_TILE})
         whole = _with_literal_axes(self.inliner.block(needed))
         wanted_last = {*answers} if tiles else {*answers, NO_TILE}
@@ -171,6 +176,18 @@ class PrologueReader:
             return None
         return self._text([*self._constants(found), *found, *last], tuple(spelled))
 
+    def _refuse_offsets(self, names: Sequence[str]) -> None:
+        """Refuse a name of the first item of a tile: ``pid_m *= BLOCK``, where ``cdiv(M, BLOCK)`` counts tiles."""
+        counted = [found for node in ast.walk(self.function) if (found := rounded_up(node)) is not None]
+        items = {ast.unparse(by) for _, by in counted}
+        for node in ast.walk(self.function):
+            match node:
+                case ast.AugAssign(ast.Name(name), ast.Mult(), by) | ast.Assign(
+                    [ast.Name(name)], ast.BinOp(_, ast.Mult(), by)
+                ) if name in names and ast.unparse(by) in items:
+                    said = f"{name} is the first of {ast.unparse(by)} items: say which names hold the tile (answer=)"
+                    self.refuse(node, said)
+
     def _refuse_unread(self, body: list[ast.stmt]) -> None:
         """Refuse a tile that depends on what has no counterpart in the language."""
         for node in (one for stmt in body for one in ast.walk(stmt)):
@@ -188,7 +205,8 @@ class PrologueReader:
     def _differs(self, statements: list[ast.stmt], read: set[str]) -> bool:
         """Whether what a value is computed from includes an id, or a call of a function that may read one."""
         if not self.reads_id:
-            return bool(read & {*COORDINATES, *self.parameters[:1]})
+            first, ids = self.parameters[:1], [one for one in self.parameters if _OF_AN_ID.search(one)]
+            return bool(read & {*COORDINATES, *(first if {*first} & {*ids} or not ids else ids)})
         called = read & self.inliner.functions.keys()
         return bool(called) or any(self.source.id_calls(stmt) for stmt in statements)
 
@@ -217,13 +235,21 @@ class PrologueReader:
 
     def _returned_names(self) -> list[str]:
         """Names in the function's last ``return``, where it returns plain names."""
+        parts = self._returned_values()
+        plain = [one.id for one in parts if isinstance(one, ast.Name)]
+        return plain if len(plain) == len(parts) else []
+
+    def _returned_values(self) -> list[ast.expr]:
+        """Values of the function's last ``return``."""
         values = [one.value for one in own_statements(self.function) if isinstance(one, ast.Return) and one.value]
-        parts = values[-1].elts if isinstance(values[-1], ast.Tuple) else [values[-1]]
-        return (
-            [one.id for one in parts if isinstance(one, ast.Name)]
-            if all(isinstance(one, ast.Name) for one in parts)
-            else []
-        )
+        return values[-1].elts if isinstance(values[-1], ast.Tuple) else [values[-1]]
+
+    def _lettered(self, answers: Sequence[str]) -> Sequence[str]:
+        """Letter that each coordinate's name has, ``m_tile``; of returned values, that the names in it have."""
+        unnamed = all(name.startswith("returned_") for name in answers)
+        named = [loaded(one) for one in self._returned_values()] if unnamed else [{name} for name in answers]
+        words = [{part for name in every for part in name.lower().split("_")} & {"m", "n"} for every in named]
+        return ["".join(one) for one in words] if all(len(one) == 1 for one in words) else answers
 
     def _around(self) -> list[ast.stmt]:
         """Definitions of the function that encloses this one."""
@@ -259,7 +285,7 @@ class PrologueReader:
         if not all(wanted) or len(wanted) < 2:
             counts = (self._counts_by_flow(answers) or two_quotients(self.function, body, self._fields())) * (axes == 1)
             self._refuse_more_tiles(counts, answers)
-            return in_order(counts or self._stop, answers) if axes == 1 else ""
+            return in_order(counts or self._stop, self._lettered(answers)) if axes == 1 else ""
         launch = (" * " if axes == 1 else ", ").join(f"({sides[name]})" for name in wanted)
         self._refuse_more_tiles(launch if axes == 1 else "", answers)
         return launch
@@ -370,6 +396,7 @@ class PrologueReader:
             _one_value(self.function),
         )
         effects = Effects(body, answers, self.source, facts)
+        self.assumed += [Premise("the tile that is computed is the one that is stored")] * effects.is_unfollowed
         own = sorted(one for one in effects.arrived if one.startswith(OWN_ID))
         if len(answers) == 2 and len(self._axes_read(body, answers)) > 1 and own:
             axis = own[-1].removeprefix(OWN_ID)

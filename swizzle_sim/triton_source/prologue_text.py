@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from swizzle_sim.triton_source.mapped_text import MappedText
 
 
+class Premise(str):
+    """Supposition under which a proof holds; any other leaves what is found tested."""
+
+
 @dataclass(frozen=True)
 class Prologue:
     """What a function computes its tile with.

@@ -25,6 +25,7 @@ import numpy as np
 from swizzle_sim.language import Grid, Swizzle
 from swizzle_sim.language.vm import run
 from swizzle_sim.testing import read_prologue
+from swizzle_sim.testing.guesses import CONDITION
 from tests.attack import sources_c, sources_triton
 from tests.attack.sources_of import Source
 from xcd_model.errors import LanguageError
@@ -44,7 +45,10 @@ def text_of(source: Source, path: Path) -> Swizzle | None:
         if found.assumed or found.extents or found.fixed:
             return None
         text = found.counted or found.text
-        return Swizzle.parse(text.with_values(source.sizes).text)
+        flags = {
+            name: int(name.startswith("ifndef_")) for name in found.free if CONDITION.match(name)
+        }  # g++ is given none
+        return Swizzle.parse(text.with_values({**source.sizes, **flags}).text)
     except LanguageError:
         return None
 

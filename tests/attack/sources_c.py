@@ -32,6 +32,8 @@ struct FastDivmod {
   int rem(int x) const { return x % divisor; }
 };
 static const struct { FastDivmod by, of; } params = {{8}, {3}};
+struct Two { int w; };
+static const Two one = {2}, two = {4};
 #define __global__
 #define __device__
 #define __forceinline__ inline
@@ -47,6 +49,7 @@ class _Maker:
         self.fixed: set[str] = set()  # names that may not be assigned
         self.returns = True
         self.count = 0
+        self.text = ""  # locals that hide what stands above
 
     def name(self) -> str:
         self.count += 1
@@ -86,10 +89,14 @@ class _Maker:
             return draw.choice([f"({cast})({a})", f"static_cast<{cast}>({a})", f"{cast}({a})"]).replace("long(", "int(")
         if kind == 18:
             return f"{self.macro()}({a})"
+        if kind == 19 and draw.random() < 0.3:  # a record of another, under the name of the one
+            name = f"f{len(self.above)}"
+            self.above.append(f"__device__ int {name}(int a, Two one) {{ return a / one.w; }}\n")
+            return f"{name}({a}, {draw.choice(['one', 'two'])})"
         if kind == 19:
             return f"{self.helper()}({a}, {draw.choice(names)})"
         if kind == 20:
-            return f"{a} / {self.constant()}"
+            return f"{a} / {draw.choice([self.constant(), self.constant(), 'one.w'])}"
         if kind == 21:
             return f"-({a})" if draw.random() < 0.5 else f"~{draw.choice(names)}"
         if kind == 22:
@@ -132,7 +139,10 @@ class _Maker:
         kind = self.draw.choice(["int", "int", "int", "unsigned", "short", "auto", "bool", "uint8_t"])
         a = self.draw.choice(["int a", "int a", "unsigned a", "short a", "const int& a", "int8_t a", "int a"])
         body = self.draw.choice(["return a / 8;", "if (a > b) return a; return b;", "return a + b;", "return a % 8;",
-                                 "int b2 = b; { int b2 = 3; (void)b2; } return b2;", "b = b / 2; return a + b;"])  # fmt: skip
+                                 "int b2 = b; { int b2 = 3; (void)b2; } return b2;", "b = b / 2; return a + b;",
+                                 "return a / CONSTANT + b;"])  # fmt: skip
+        body = body.replace("CONSTANT", self.constant()) if "CONSTANT" in body else body
+        name = f"f{len(self.above)}"
         text = f"__device__ {kind} {name}({a}, int b) {{ {body} }}\n"
         if self.draw.random() < 0.1:
             text += f"__device__ int {name}(long a, int b) {{ return int(a) + b + 1; }}\n"
@@ -196,8 +206,24 @@ class _Maker:
         elif kind == 15:
             made = f"if ({self.condition(names)}) return {self.value(names)};\n" if self.returns else ""
         elif kind == 16:
-            made = f"#if {draw.choice(['0', '1', 'defined(__gfx90a__)', 'C0 > 2', 'defined(OTHER) || 1'])}\n" \
-                   f"{self.statements(list(names), 2)}#endif\n"  # fmt: skip
+            test = draw.choice(["#if 0", "#if 1", "#if defined(__gfx90a__)", "#if C0 > 2", "#if defined(OTHER) || 1",
+                                "#ifdef __gfx942__", "#ifndef __gfx942__", "#if __CUDA_ARCH__ < 900"])  # fmt: skip
+            here = self.statements(list(names), 2)
+            if draw.random() < 0.5:  # both branches may declare a name
+                name = self.name()
+                one, other = (
+                    f"{draw.choice(['int', 'const int', 'auto'])} {name} = {self.value(names)};\n" for _ in "ab"
+                )
+                here, names[:] = (
+                    f"{here}{one}#else\n{draw.choice([other, other, '#error', '{ int q; (void)q; }'])}\n",
+                    [*names, name],
+                )
+                self.fixed.add(name)
+            if draw.random() < 0.2:
+                here += f"#elif defined(__gfx90a__)\n{self.statements(list(names), 2)}" if "#else" not in here else ""
+            made = f"{test}\n{here}#endif\n"
+            if draw.random() < 0.1 and target:
+                made = f"if ({self.condition(names)}) {{ {target} = 3;\n{test}\n}} else {{\n#endif\n{target} = 5; }}\n"
         elif kind == 17 and target:
             name = self.name()
             made = draw.choice([
@@ -252,6 +278,14 @@ class _Maker:
                 if draw.random() < 0.3
                 else f"[[maybe_unused]] int {self.name()} = 3;\n"
             )
+        elif (
+            kind == 24
+            and target
+            and (own_names := re.findall(r"const\w* (?:int|unsigned) (C\d+)", "".join(self.above)))
+        ):
+            name = draw.choice(own_names)  # which functions above read, and the caller has for another
+            made = f"int {name} = 2; {target} += {name};\n" if f"int {name} = 2" not in self.text else ""
+            self.text += made
         elif kind == 24 and target and draw.random() < 0.5:  # a name of two scopes, and one that a reader may make
             constant = f"{target}{draw.choice(['', '_2', '_3'])}"
             if f"int {constant} =" not in "".join(self.above):
@@ -298,7 +332,43 @@ def function(draw: Random) -> Source:
     if result == "auto":
         last = f"int({last})"
     text = f"__device__ {result} remap({of_pid} pid, int num_pids) {{\n{start}{body}return {last};\n}}\n"
-    return Source(_HEAD + "".join(make.above) + text, "remap", "c", ".hip", {"by": "8", "of": "3"})
+    return Source(_HEAD + "".join(make.above) + text, "remap", "c", ".hip", {"by": "8", "of": "3", "w": "2"})
+
+
+# Functions that take the address or the tile: `AT` is an offset of m and n, or less; and how each is called to store.
+_CALLEES = (
+    ("void put(float& x) { x += 1; }", "put(c[AT]);"),
+    ("template <class T> void put(T& x) { x += 1; }", "put(c[AT]);"),
+    ("template <class T> void put(T&& x) { x = x + 1; }", "put(c[AT]);"),
+    ("void put(float* x) { *x += 1; }", "put(&c[AT]);"),
+    ("void put(float& x) { x++; }\nvoid both(float& x, float) { put(x); }", "both(c[AT], 2);"),
+    ("float put(float& x) { x += 1; return x; }", "float y = put(c[AT]);\n(void)y;"),
+    ("float put(float* x) { *x += 1; return 1; }", "const float y = 2 * put(c + AT);\n(void)y;"),
+    ("int put(float* c, int m, int n, int w) { c[AT] += 1; return 1; }", "if (put(c, pid_m, pid_n, num_pid_n)) { }"),
+    ("void put(float* c, int m, int n, int w) { c[AT] += 1; }", "put(c, pid_m, pid_n, num_pid_n);"),
+    ("float* put(float* c, int m, int n, int w) { return c + AT; }", "*put(c, pid_m, pid_n, num_pid_n) += 1;"),
+    ("auto put(float* c, int m, int n, int w) { return c + AT; }", "put(c, pid_m, pid_n, num_pid_n)[0] += 1;"),
+    ("float& put(float* c, int m, int n, int w) { return c[AT]; }", "put(c, pid_m, pid_n, num_pid_n) += 1;"),
+    ("int put(int m, int n, int w) { return AT; }", "c[put(pid_m, pid_n, num_pid_n)] += 1;"),
+    ("int put(int m, int n, int w) { n += m; return AT - m; }", "c[put(pid_m, pid_n, num_pid_n)] += 1;"),
+    ("int put(int m, int n, int w) { if (m > 1) m = 1; return AT; }", "c[put(pid_m, pid_n, num_pid_n)] += 1;"),
+    ("int put(int m, int, int) { return m; }\nint put(unsigned m, int n, int w) { return AT; }",
+     "c[put((unsigned)pid_m, pid_n, num_pid_n)] += 1;"),
+    ("struct Out { float* c; int w; void put(int m, int n) { c[AT] += 1; } };",
+     "Out out{c, num_pid_n};\nout.put(pid_m, pid_n);"),
+    ("", "auto put = [&](int m, int n, int w) { return AT; };\nc[put(pid_m, pid_n, num_pid_n)] += 1;"),
+    ("", "auto put = [](float& x) { x += 1; };\nput(c[AT]);"),
+    ("", "float& x = c[AT];\nx += 1;"),
+)  # fmt: skip
+
+
+def _by_a_callee(draw: Random, make: _Maker) -> str:
+    """Store through a function of the file, or a lambda, which may lose a part of the tile."""
+    above, call = draw.choice(_CALLEES)
+    at = draw.choice(["m * w + n"] * 3 + ["m / 2 * w + n", "m * w", "(m + n) * w", "m % 2 * w + n", "n"])
+    here = re.sub(r"\bm\b", "pid_m", re.sub(r"\bn\b", "pid_n", re.sub(r"\bw\b", "num_pid_n", at)))
+    make.above += [f"{above.replace('AT', at)}\n"] if above else []
+    return call.replace("AT", at if "int m" in call else here)
 
 
 def kernel(draw: Random) -> Source:
@@ -335,6 +405,7 @@ def kernel(draw: Random) -> Source:
         "auto put = [&](int m, int n) { c[m * num_pid_n + n] += 1; };\nput(pid_m, pid_n);",
         "auto put = [&](int m, int n) { if (n > 0) c[m * num_pid_n + n] += 1; };\nput(pid_m, pid_n);",
     ])  # fmt: skip
+    store = _by_a_callee(draw, make) if draw.random() < 0.3 else store
     if is_persistent and draw.random() < 0.15:  # ends the loop behind a store
         store += draw.choice(["\nif (id == 3) break;", "\nif (pid_m > 0) return;", "\nif (pid_n >= num_pid_n) break;"])
     step = draw.choice(["gridDim.x"] * 4 + ["2 * gridDim.x", "num_pid_m", "gridDim.y", "gridDim.x * gridDim.y"])
@@ -352,7 +423,7 @@ def kernel(draw: Random) -> Source:
     pair = draw.choice([("pid_m", "pid_n")] * 3 + [("tile_row", "tile_col"), ("tm", "tn"), ("one", "other")])
     for name, other in zip(("pid_m", "pid_n"), pair, strict=True):
         text = re.sub(rf"\b{name}\b", other, text)
-    sizes = {"by": "8", "of": "3"}
+    sizes = {"by": "8", "of": "3", "w": "2"}
     return Source(_HEAD + "".join(make.above) + text, "gemm", "kernels", ".hip", sizes, is_persistent)
 
 

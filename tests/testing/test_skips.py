@@ -162,3 +162,13 @@ def test_two_coordinates_of_three_axes_are_skipped(written):
     )
     (found,) = check_file(path)
     assert found.status == "skipped" and "two coordinates of a launch with three axes" in found.message
+
+
+def test_a_name_of_the_first_item_of_a_tile_is_no_tile(tmp_path):
+    path = tmp_path / "k.hip"
+    path.write_text(
+        "template <int B> __device__ void at(int pid, int m, int n, int& pid_m, int& pid_n) {\n"
+        "const int rows = (m + B - 1) / B, columns = (n + B - 1) / B;\n"
+        "pid_m = pid / columns + pid % columns * 0;\npid_n = pid % columns;\npid_m *= B;\npid_n *= B;\n}\n"
+    )
+    assert [(one.status, one.rule) for one in check_file(path)] == [("skipped", "SW202")]

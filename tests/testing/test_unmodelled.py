@@ -80,6 +80,21 @@ WRONG_IN_C = {
     "list that holds": function("clear({rest});", "struct H { int& r; };\nvoid clear(H h) { h.r = 0; }\n"),
     "own min": function("").replace("min(", "z::min(").replace(
         "__device__", "namespace z { template <class T> T min(T a, T b) { return a; } }\n__device__", 1),
+    "name that the caller has for another": function(
+        "int E = 8;\nrest = part(num_pids) + E - 8;", "constexpr int E = 7;\nint part(int a) { return a % E; }\n"),
+    "field of another record": function(
+        "rest = part(num_pids, one) + two.chunk - two.chunk;", "struct A { int chunk; };\n"
+        "int part(int a, A x) { return a % x.chunk; }\n", head="int pid, int num_pids, A one, A two"),
+    "field with the name of a constant": function(
+        "rest = num_pids % x.E;", "struct A { int E; };\nconstexpr int E = 8;\n", head="int pid, int num_pids, A x"),
+    "constants of two classes": function("rest = A::part(num_pids);", "struct A { static constexpr int Y = 7, X = Y * 1;\n"
+        "static int part(int a) { return a % X; } };\nstruct B { static constexpr int Y = 8, X = Y * 1; };\n"),
+    "class with other numbers": function("rest = S::part(num_pids);", "template <int N> struct M {\n"
+        "static int part(int a) { return a % N; } };\nusing S = M<7>;\n"),
+    "condition that cuts a block": function("if (pid < 0) { rest = 1;\n#ifdef FIXED\n} else {\n#endif\nrest = 0; }"),
+    "declared under a condition": function("#ifdef FIXED\nconst int z = 0;\n#else\nconst int z = 1;\n#endif\nrest += z;"),
+    "dividing object made for another": function("unsigned r = 0, z = 0;\nby.divmod(num_pids, 7, z, r);\nrest = r;",
+                                                 "MDiv2 by;\n"),
     "attribute": function('__attribute__((mode(QI))) int small = pid;\nrest += small - pid;'),
 }  # fmt: skip
 KERNEL = (
@@ -112,6 +127,20 @@ WRONG_IN_C |= {
         begin=f"for (int t = blockIdx.x; t < {ALL}; t += gridDim.x) {{", end=f"if (pid_n == 1) break;\n{STORE}}}"
     ),
 }
+# How what takes the address, or the tile, is called: that it stores the tile is supposed, where it is not seen.
+BY_CALLEES = {
+    "put(c[{}]);": ("void put(float& x) {{ x += 1; }}", "template <class T> void put(T&& x) {{ x = x + 1; }}",
+                    "void in(float& x) {{ x++; }}\nvoid put(float& x) {{ in(x); }}"),
+    "float y = put(c[{}]);": ("float put(float& x) {{ x += 1; return x; }}",),
+    "float y = 2 * put(c + {});": ("float put(float* x) {{ *x += 1; return 1; }}",),
+    "*put(c, pid_m, pid_n, num_pid_n) += 1;": ("float* put(float* c, int m, int n, int w) {{ return c + {}; }}",),
+    "put(c, pid_m, pid_n, num_pid_n)[0] += 1;": ("auto put(float* c, int m, int n, int w) {{ return c + {}; }}",),
+    "put(c, pid_m, pid_n, num_pid_n) += 1;": ("float& put(float* c, int m, int n, int w) {{ return c[{}]; }}",),
+    "if (put(c, pid_m, pid_n, num_pid_n)) {{ }}": ("int put(float* c, int m, int n, int w) {{ c[{}] += 1; return 1; }}",),
+    "c[put((unsigned)pid_m, pid_n, num_pid_n)] += 1;": (
+        "int put(int m, int, int) {{ return m; }}\nint put(unsigned m, int n, int w) {{ return {}; }}",),
+    "auto put = [&](int m, int n, int w) {{ return {}; }};\nc[put(pid_m, pid_n, num_pid_n)] += 1;": ("",),
+}  # fmt: skip
 ROW, HALVED = "pid_m * num_pid_n + pid_n", "pid_m / 2 * num_pid_n + pid_n"
 PUT_IN_C = "__device__ void put(float* c, int m, int n, int w) {{ {} }}\n"
 BY_COLUMNS = KERNEL.replace("/ num_pid_n", "% num_pid_m").replace("% num_pid_n;", "/ num_pid_m;")
@@ -269,6 +298,8 @@ WRONG_IN_TRITON = {
     "return": triton(guard="if pid_m == num_pid_m - 1:\n            return"),
     "if around the store": triton(store=f"if pid_n > 0:\n            tl.store({AT}, 1)"),
     "another axis": triton(store=f"b = tl.program_id(1) // 2\n        tl.store({AT} + b * M, 1)"),
+    "name that the caller has for another": remap(
+        first="E = 8\n    rest = part(num_pids) + E - 8", above="E: tl.constexpr = 7\n\n@triton.jit\ndef part(a):\n    return a % E\n"),
     "axis that is not stored to": triton(cast="b = tl.program_id(1)"),
     **{f"loop, {name}": triton(text) for name, text in LOOPS.items()},
     "step of XCDs": triton("    for t in range(tl.program_id(0), total, NUM_XCDS):").replace("NUM_SMS", "NUM_XCDS"),
@@ -295,6 +326,49 @@ def test_what_is_not_modelled_is_not_proved(tmp_path, suffix, name):
         assert found.status in ("skipped", "error") or found.verdict == "refuted" or "supposing" in found.message, (
             found.message
         )
+
+
+@pytest.mark.parametrize(("call", "above"), [(call, one) for call, every in BY_CALLEES.items() for one in every])
+def test_a_tile_that_a_callee_stores_is_followed_or_the_verdict_supposes_it(tmp_path, call, above):
+    names = {"m": "pid_m", "n": "pid_n", "w": "num_pid_n"}
+    here = "{m} / 2 * {w} + {n}".format(**({k: k for k in names} if "int m" in call + above else names))
+    path = tmp_path / "k.hip"
+    path.write_text(C + above.format(here).replace("void", "__device__ void") + KERNEL.replace(C, "").format(
+        begin=PLAIN, end=call.format(here)), encoding="utf-8")  # fmt: skip
+    found = [one for one in check_file(path) if one.name.endswith("::gemm")]
+    assert [one.verdict != "proved" or "supposing that the tile that is computed" in one.message for one in found] == [
+        True
+    ]
+
+
+READ_IN_C = {
+    "within a condition": f"#ifdef USE_ROCM\n{function('')}#endif\n",
+    "either side of a condition": function("int q2 = 0;\n#if defined(__gfx942__)\nq2 = 3;\n#elif __CUDA_ARCH__ < 900\nq2 = 4;\n"
+                                           "#else\nq2 = 5;\n#endif\nrest += q2 - q2;"),
+    "declared on either side": function("#ifdef FIXED\nconst int z = 7;\n#else\nconst int z = 1;\n#endif\nrest += z - z;"),
+    "returns of a lambda": function("float* p = [&](int a) { return (float*)a; }(3);"),
+    "constant of a template": f"template <int W_> struct M {{\nstatic constexpr int GROUP_M = W_;\n"
+                              f"{function('rest += pid / GROUP_M - pid / GROUP_M;')}}};\n",
+    "constants of two classes, alike": f"struct A {{ static constexpr int E = 8; }};\nstruct B {{ static constexpr int E = 8;\n"
+                                       f"{function('rest = num_pids % E;')}}};\n",
+    "copies of numbers": function("int z = rest;\nauto a = rest;\nconst auto b = pid < 3 ? rest : z;\nrest = 8 * b / 8;"),
+    "dividing object": function("unsigned r = 0, z = 0;\nGROUP_M.divmod(pid, z, r);\nrest += int(z - GROUP_M.div(pid));",
+                                head="int pid, int num_pids, MDiv GROUP_M"),
+    "id behind the counts": "__device__ int2 at(const int num_rows, const int num_cols, const int linear_idx) {\n"
+                            "return { num_rows - 1 - linear_idx / num_cols, linear_idx % num_cols };\n}\n",
+    "names of the grid by letters": "__device__ auto remap(unsigned tile_idx, unsigned m, unsigned n) {\n"
+                                    "unsigned n_tiles = (n + BN - 1) / BN, m_tiles = (m + BM - 1) / BM;\n"
+                                    ""
+                                    "unsigned last = m_tiles * n_tiles - 1 - tile_idx, m_at = last / n_tiles, n_at = last % n_tiles;\n"
+                                    "return make_tuple(m_at * 1, n_at);\n}\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", READ_IN_C)
+def test_what_is_read_of_c_is_proved(tmp_path, name):
+    path = tmp_path / "k.hip"
+    path.write_text(READ_IN_C[name], encoding="utf-8")
+    assert [(one.verdict, "supposing" in one.message) for one in check_file(path)] == [("proved", False)]
 
 
 HEADER = "#ifndef EIGHT\n#define EIGHT 8\n#endif\ninline int part(int a) { return a % EIGHT; }\n"

@@ -69,6 +69,7 @@ SOURCES = (
     Folder(
         "HazyResearch/ThunderKittens", "0b55588d2769", "kernels/gemm/bf16_h100", "ThunderKittens+kernels+gemm+bf16_h100"
     ),
+    Folder("HazyResearch/ThunderKittens", "0b55588d2769", "include/common", "ThunderKittens+include+common"),
     Folder("BobMcDear/attorch", "67c2772baf33", "", "attorch"),
     Folder("apple/ml-cross-entropy", "d42911f9b1a1", "", "ml-cross-entropy"),
     Folder("deepseek-ai/DeepGEMM", "54e226124093", "deep_gemm", "DeepGEMM+deep_gemm"),
