@@ -91,6 +91,7 @@ class PrologueReader:
         self.flow = TileFlow(self.function.body, source)
         self._stop = ""  # of a loop over tiles: how many there are
         self.assumed: list[str] = []
+        self.strides: tuple[str, ...] = ()
         for one in functions.values():
             self.assumed += getattr(one, "assumed", ())
         if (construct := getattr(self.function, "unmodelled", None)) is not None:
@@ -146,6 +147,7 @@ class PrologueReader:
             fixed_grid=self._fixed_grid(spelled, [*fixed.values()]) if axes == 1 and fixed else (),
             counted=self._counted(body, last, answers, spelled, launch) if axes == 1 and not extents else None,
             assumed=tuple(dict.fromkeys(self.assumed)),
+            strides=self.strides,
             is_wide="int64" in ast.unparse(self.source.function(self.name)),
         )
 
@@ -367,6 +369,7 @@ class PrologueReader:
         facts = Facts(
             lambda test: not carried_by(loop, test) and self._is_readable(test, body, answers),
             lambda name, by, size: self._is_inside(name, by, size, once),
+            lambda name: self._count(name, answers, once),
             _one_value(self.function),
         )
         effects = Effects(body, answers, self.source, facts)
@@ -407,6 +410,7 @@ class PrologueReader:
         if lines:
             self.assumed.append(f"line{'s' * (len(lines) > 1)} {', '.join(map(str, lines))} "
                                 f"leave{'s' * (len(lines) == 1)} no workgroup out")  # fmt: skip
+        self.strides = tuple(sorted(effects.strides)) if not effects.changed else ()
         if effects.changed:
             self.assumed.append(f"what is stored to after line {effects.changed} is as distinct as the tile")
         given = [assign(name, ast.UnaryOp(ast.USub(), ast.Constant(1)), place) for name in answers
@@ -437,6 +441,14 @@ class PrologueReader:
         texts = [tuple(one and ast.unparse(one) for one in (meaning.in_parameters(ast.unparse(part)) for part in pair))
                  for pair in (parts or (), (size, by))]  # fmt: skip
         return texts[0] == texts[1] and None not in texts[0]
+
+    def _count(self, name: str, answers: Sequence[str], once: Mapping[str, ast.expr]) -> ast.expr | None:
+        """How many values a coordinate has: by its name, by where it flows, or by its place among two."""
+        known = [*once, *self.parameters, *GRID_NAMES]
+        place = dict(zip(answers, CANONICAL[0], strict=False)).get(name, name) if len(answers) == 2 else name
+        of_name, of_place = count_of(name, known), count_of(place, known)
+        named = once.get(of_name) or self.flow.count_of(name) or once.get(of_place)
+        return named or (ast.Name(of_name or of_place, ast.Load()) if of_name or of_place else None)
 
     def _is_readable(self, test: ast.expr, body: list[ast.stmt], answers: Sequence[str]) -> bool:
         """Whether an expression is arithmetic of what the tile is computed from, the grid, and constants."""
