@@ -34,6 +34,7 @@ _KEEP: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {
     "range": ((0, 1, 2), ()),
 }  # fmt: skip
 _STRIDES = "strides"  # of a block of memory, beside the sources of its place
+_ITEMS = "#"  # among factors: from here on it is the place of an item, not of a tile
 _NUMBERS_OF_NONE = ("arange", "zeros", "full", "num_programs")
 _STORES = ("store", "call", "scatter", "async_copy_local_to_global", "store_tensor_descriptor")
 _LOSSY_CALLS = ("min", "max", "minimum", "maximum", "where", "abs", "clamp", "cdiv")  # of C
@@ -165,6 +166,7 @@ class Effects:
         if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Lt)):
             return False
         first = _first_item(self._meaning(test.left))
+        first = self._meaning(first) if first is not None else None
         match first:
             case None:  # of the block alone, the same in all workgroups
                 return True
@@ -372,6 +374,8 @@ class Effects:
             if any(what.startswith("all") and not self._strides(of := by.split("|")[1:]) and not length <= {*of}
                    for parts in both.values() for what, by in parts):  # fmt: skip
                 return lost  # the items of one tile, and of the next
+            both = {one: frozenset((what, f"{by}|{_ITEMS}" if length and what == "all*" else by) for what, by in parts)
+                    for one, parts in both.items()}  # fmt: skip
             for one in left.keys() & right.keys():
                 if _is_whole(left[one]) or _is_whole(right[one]):
                     both[one] = _NONE
@@ -416,11 +420,12 @@ class Effects:
             extra = self._strides(sides[more]) - self._strides(sides[less])
             alone = self._strides(sides[less]) - self._strides(sides[more])
             own, across = self._sizes(more), self._sizes(less)
-            is_sized = not alone and extra.keys() & across
-            if not extra or "?" in extra or "?" in alone or (not alone and extra.keys() <= own - across):
+            is_sized = not alone and extra.keys() & {*across}
+            if not extra or "?" in extra or "?" in alone or (not alone and extra.keys() <= {*own} - {*across}):
                 return False
-            if is_sized and all("cdiv" in text for text in extra) and Counter(sides[less]) - Counter(sides[more]):
-                return False  # as many as there are tiles, and they have more than one item
+            items = sides[more][sides[more].index(_ITEMS) + 1 :] if _ITEMS in sides[more] else []
+            if is_sized and items and {*items} <= {*across[:1]}:
+                return False  # as many as there are tiles, of several items each
             self.strides |= set() if is_sized else {text for text in (*extra, *alone) if text.isidentifier()}
         return True
 
@@ -433,13 +438,14 @@ class Effects:
 
     def _strides(self, factors: Collection[str]) -> Counter[str]:
         """Factors without numbers and the lengths of blocks."""
-        return Counter(one for one in factors if not one.isdigit() and one not in self._lengths)
+        return Counter(one for one in factors if not one.isdigit() and one not in (*self._lengths, _ITEMS))
 
-    def _sizes(self, name: str) -> set[str]:
+    def _sizes(self, name: str) -> list[str]:
         """What counts a coordinate, and the sizes that this is made of."""
         count = self.facts.count(name)
         parts = rounded_up(count) if count is not None else None
-        return {*(self._factors(count) if count is not None else ()), *(loaded(parts[0]) if parts else ())}
+        known = [count, *(ast.Name(one, ast.Load()) for one in loaded(parts[0]))] if count and parts else [count]
+        return [text for one in known if one is not None for text in self._factors(one)]
 
     def _name_meant(self, name: str) -> str:
         """Name of the kernel that a helper's parameter or a copy has the value of."""

@@ -28,7 +28,8 @@ class TileLoop(NamedTuple):
     step: ast.expr
     stmt: ast.For | ast.While
     before: list[ast.stmt]
-    is_flat: bool = False  # over all steps of all tiles of a program, with the next tile under an ``if``
+    is_of_steps: bool = False  # over all steps of all tiles of a program, with the next tile under an ``if``
+    is_flat: bool = False  # of these one that is not plainly the same as a loop over tiles
 
 
 def loop_over_tiles(body: list[ast.stmt], answers: Sequence[str]) -> TileLoop | None:
@@ -196,10 +197,52 @@ def _flat(stmt: ast.stmt, before: list[ast.stmt]) -> TileLoop | None:
                     and sum(number in stored(one) for outer in stmt.body for one in ast.walk(outer)
                             if isinstance(one, ast.Assign | ast.AugAssign | ast.For)) == 1
                 ):  # fmt: skip
-                    body = [*stmt.body[:k], *(one for one in inner.body if one is not step), *stmt.body[k + 1 :]]
+                    total, last = _all_steps(stmt, inner, start, by, before)
+                    now = [one for one in inner.body if one is not step]
+                    ends = [one.body if last and isinstance(one, ast.If) and ast.unparse(one.test) == last
+                            and not one.orelse else [one] for one in stmt.body[k + 1 :]]  # fmt: skip
+                    body = [*stmt.body[:k], *now, *(one for part in ends for one in part)]
                     whole = ast.copy_location(ast.For(stmt.target, stmt.iter, body, []), stmt)
-                    return TileLoop(number, start, stmt.iter.args[-1], step.value, whole, before, is_flat=True)
+                    return TileLoop(
+                        number, start, total or stmt.iter.args[-1], step.value, whole, before, True, not total
+                    )
     return None
+
+
+def _all_steps(
+    loop: ast.For, turn: ast.If, start: ast.expr, programs: ast.expr, before: list[ast.stmt]
+) -> tuple[ast.expr | None, str]:
+    """How many tiles the programs of a flat loop have together, and the condition of a tile's last step.
+
+    The loop has as many steps for each tile as are counted from 0 again and again, from -1 on, and the tiles of a
+    program are those of a loop from its start in steps of the number of programs. None where that is not plain.
+    """
+    turned = re.fullmatch(r"(\w+) == 0", ast.unparse(turn.test))
+    step = turned[1] if turned else ""
+    counted = [
+        (one, ast.unparse(one.value)) for one in loop.body if isinstance(one, ast.Assign) and step in stored(one)
+    ]
+    again = re.fullmatch(rf"tl\.where\({step} == (\w+) - 1, 0, {step} \+ 1\)", counted[0][1]) if counted else None
+    ends = ast.unparse(ast.Tuple(loop.iter.args)) if isinstance(loop.iter, ast.Call) else ""
+    sides = re.fullmatch(r"\((?:0, )?(\w+) \* (\w+),?\)", ends)
+    if again is None or sides is None or again[1] not in sides.groups():
+        return None, ""
+    tiles = sides[1] if again[1] == sides[2] else sides[2]
+    begun, by = ast.unparse(start), ast.unparse(programs)
+    said = {name: [ast.unparse(one) for one in before if name in stored(one)] for name in (tiles, step)}
+    whole = re.match(rf"{tiles} = (\w+) // {re.escape(by)}$", said[tiles][0]) if said[tiles] else None
+    if whole is None or said[step] != [f"{step} = -1"]:
+        return None, ""
+    if said[tiles][1:] != [f"if {begun} < {whole[1]} % {by}:\n    {tiles} += 1"]:
+        return None, ""
+    fixed = {again[1], tiles, whole[1]} | loaded(start) | loaded(programs)
+    within = stored(turn)
+    others = [one for one in loop.body if one is not turn]
+    changed = [name for one in others for name in stored(one) if name in within or name in fixed or name == step]
+    several = [name for name in fixed - {tiles} if sum(name in stored(one) for one in before) > 1]
+    if changed != [step] or several or loop.body.index(counted[0][0]) > loop.body.index(turn) or fixed & within:
+        return None, ""
+    return ast.copy_location(ast.Name(whole[1], ast.Load()), loop), f"{step} == {again[1]} - 1"
 
 
 def _is_step(stmt: ast.AugAssign, name: str) -> bool:

@@ -300,7 +300,7 @@ class PrologueReader:
         loop = None
         outside = {one for stmt in before for one in stored_outside_loops(stmt)}
         found_loop = loop_over_tiles(body, answers)
-        if any(name not in outside for name in answers) or (found_loop is not None and found_loop.is_flat):
+        if any(name not in outside for name in answers) or (found_loop is not None and found_loop.is_of_steps):
             loop = found_loop
             body = unrolled(loop) if loop is not None else body
             before, after = self._at_memory(body)
@@ -482,8 +482,8 @@ class PrologueReader:
     def _sized(self, answers: Sequence[str]) -> set[str]:
         """Sizes that counts of tiles are made of."""
         once = assigned_once(self.function)
-        counts = [count_of(name, once) for name in answers]
-        return {name for one in counts if one for name in slice_of(self.function.body, {one})[1]}
+        counts = [self._count(name, answers, once) for name in answers]
+        return {name for one in counts for name in slice_of(self.function.body, loaded(one))[1]}
 
     def _constants(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """Assignments for the module's constants and the function's defaults that the slice reads."""
