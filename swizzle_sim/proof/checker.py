@@ -8,6 +8,9 @@ each comparison has to follow from the facts, each quotient and remainder has to
 a multiple of the limit. Two runs with equal results have to be runs of one workgroup. A map of a finite set into itself
 that merges no two elements is a bijection.
 
+A certificate without pieces is of launches whose sides are powers of two: there are few, and the text is run at each,
+on functions of the bits of an id. Curves by Morton and Hilbert are proved so.
+
 A step is ``show goal``: coefficients of at least 0 of facts, of products of two and of facts times monomials, and any
 of equalities, with which ``-1 - goal`` adds up to something below 0 (Farkas; Handelman 1988). All variables are numbers
 of at least 0 with a meaning that does not depend on the path, as ``q3 = A // B`` for the third definition.
@@ -16,6 +19,7 @@ of at least 0 with a meaning that does not depend on the path, as ``q3 = A // B`
 from __future__ import annotations
 
 import ast
+import itertools
 import json
 import math
 import sys
@@ -26,6 +30,7 @@ from typing import Any
 INT32_MAX, MOST_XCDS, LARGEST = 2**31 - 1, 1024, 65536
 SYMBOL = 4096  # literals from here on are any number up to the limit
 MOST_STEPS = 64  # of a loop
+MOST_NODES = 200_000  # of diagrams of one launch
 SIDES = {
     "line": ("num_pids",),
     "tiles": ("num_pid_m", "num_pid_n"),
@@ -684,6 +689,328 @@ class Run:
         return value
 
 
+class Bits:
+    """Functions of the bits of two workgroups' ids, as ordered decision diagrams (Bryant 1986); 0 and 1 are constants.
+
+    A number is a list of such, its lowest bit first, its sign last. Variable 0 is the highest bit of the first id, 1
+    that of the second, and so on: a curve that turns by higher bits stays small.
+    """
+
+    def __init__(self) -> None:
+        self.nodes: list[tuple[int, int, int]] = [(LARGEST, 0, 0), (LARGEST, 1, 1)]  # variable, without it, with it
+        self.place: dict[tuple[int, int, int], int] = {}
+        self.known: dict[tuple[int, int, int], int] = {}
+
+    def node(self, variable: int, low: int, high: int) -> int:
+        """One decision, made once."""
+        if low == high:
+            return low
+        key = variable, low, high
+        if key not in self.place:
+            need(len(self.nodes) < MOST_NODES, "more than is followed bit by bit")
+            self.place[key] = len(self.nodes)
+            self.nodes.append(key)
+        return self.place[key]
+
+    def pick(self, test: int, a: int, b: int) -> int:
+        """``a if test else b``."""
+        if test < 2 or a == b:
+            return a if test else b
+        if (a, b) == (1, 0):
+            return test
+        key = test, a, b
+        if key not in self.known:
+            top = min(self.nodes[one][0] for one in key)
+            low, high = ([self.nodes[one][1 + k] if self.nodes[one][0] == top else one for one in key] for k in (0, 1))
+            self.known[key] = self.node(top, self.pick(*low), self.pick(*high))
+        return self.known[key]
+
+    def flip(self, a: int) -> int:
+        """``not a``."""
+        return self.pick(a, 0, 1)
+
+    def of_other(self, a: int, found: dict[int, int]) -> int:
+        """The same function of the other id's bits."""
+        if a > 1 and a not in found:
+            variable, low, high = self.nodes[a]
+            found[a] = self.node(variable + 1, self.of_other(low, found), self.of_other(high, found))
+        return found.get(a, a)
+
+    @staticmethod
+    def constant(value: int) -> list[int]:
+        """A number that is the same for all."""
+        return [value >> k & 1 for k in range(value.bit_length() + 1)]
+
+    @staticmethod
+    def alike(*numbers: list[int]) -> zip[tuple[int, ...]]:
+        """Bits of numbers at the same places, of the sign where one is shorter."""
+        width = max(map(len, numbers))
+        return zip(*([*one, *one[-1:] * (width - len(one))] for one in numbers), strict=True)
+
+    def add(self, a: list[int], b: list[int], carry: int = 0) -> list[int]:
+        """``a + b``, or with the bits of ``b`` turned and a carry ``a - b``."""
+        found = []
+        for x, y in self.alike([*a, a[-1]], [*b, b[-1]]):
+            other = self.pick(x, self.flip(y), y)
+            found.append(self.pick(carry, self.flip(other), other))
+            carry = self.pick(other, carry, x)
+        return found
+
+    def less(self, a: list[int], b: list[int]) -> list[int]:
+        """``a - b``."""
+        return self.add(a, [self.flip(one) for one in b], 1)
+
+    def choose(self, test: int, a: list[int], b: list[int]) -> list[int]:
+        """One of two numbers."""
+        return [self.pick(test, x, y) for x, y in self.alike(a, b)]
+
+    def times(self, a: list[int], b: list[int]) -> list[int]:
+        """``a * b``: the sign of ``b`` weighs below 0."""
+        total = [0]
+        for k, bit in enumerate(b):
+            part = [0] * k + [self.pick(bit, one, 0) for one in a]
+            total = (self.less if k == len(b) - 1 else self.add)(total, part)
+        return total
+
+    def divide(self, a: list[int], b: list[int]) -> tuple[list[int], list[int]]:
+        """Quotient and remainder of what is at least 0, bit by bit."""
+        whole, rest = [0], [0]
+        for bit in reversed(a[:-1]):
+            left = self.less([bit, *rest], b)
+            fits = self.flip(left[-1])
+            rest, whole = self.choose(fits, left, [bit, *rest])[: len(b) + 1], [fits, *whole]
+        return whole, rest
+
+    def zero(self, a: list[int]) -> int:
+        """Whether a number is 0."""
+        found = 1
+        for one in a:
+            found = self.pick(one, 0, found)
+        return found
+
+
+class BitRun:
+    """A text at all workgroups of one launch at once, on functions of the bits of an id."""
+
+    def __init__(self, launches: Launches, sides: Sequence[int]):
+        self.launches, self.sides, self.bits, self.total = (
+            launches,
+            dict(zip(launches.sides, sides, strict=True)),
+            Bits(),
+            math.prod(sides),
+        )
+        count = max(1, (self.total - 1).bit_length())
+        self.root = [self.bits.node(2 * k, 0, 1) for k in reversed(range(count))] + [0]
+        self.live = self.bits.less(self.root, self.bits.constant(self.total))[-1]  # workgroups that are here
+        self.values: dict[str, list[int]] = {}
+        self.steps = 0
+
+    def holds(self) -> None:
+        """Refuse unless the text is a bijection of the launch."""
+        bits, here = self.bits, self.live
+        if self.launches.condition and not self.truth(self.launches.condition):
+            return
+        self.block(self.launches.body)
+        tile = []
+        for name in self.launches.results:
+            value = self.read(name)
+            extent = constant(self.at(self.launches.extent_of(name)) if name != "pid" else number(self.total)) or 0
+            self.always(
+                bits.pick(value[-1], 0, bits.less(value, bits.constant(extent))[-1]), f"{name} may leave the grid"
+            )
+            tile.append(value)
+        both, same, found = bits.pick(here, bits.of_other(here, memo := {}), 0), 1, [*bits.alike(*tile)]
+        for one in [*(one for part in reversed(found) for one in part)]:
+            other = bits.of_other(one, memo)
+            both = bits.pick(both, bits.pick(one, other, bits.flip(other)), 0)
+        for one in self.root:
+            other = bits.of_other(one, memo)
+            same = bits.pick(bits.pick(one, other, bits.flip(other)), same, 0)
+        need(bits.pick(both, same, 1) == 1, "two of one tile")
+
+    def at(self, a: Poly) -> Poly:
+        """A polynomial of the sides at this launch."""
+        for name, value in self.sides.items():
+            a = put(a, name, number(value))
+        return a
+
+    def always(self, test: int, otherwise: str) -> None:
+        """Refuse unless something is so in every workgroup that comes here."""
+        need(self.bits.pick(self.live, test, 1) == 1, otherwise)
+
+    def fits(self, value: list[int]) -> list[int]:
+        """Refuse a value that leaves 32 bits; leave out what only repeats the sign."""
+        for one in value[32:]:
+            self.always(self.bits.pick(one, value[31], self.bits.flip(value[31])), "a value that leaves 32 bits")
+        value = value[:32]
+        while len(value) > 1 and value[-1] == value[-2]:
+            value = value[:-1]
+        return value
+
+    def block(self, body: Iterable[ast.stmt]) -> None:
+        """Run statements."""
+        for stmt in body:
+            match stmt:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                    self.values[name] = self.number(value)
+                case ast.If(test=test, body=then, orelse=other):
+                    self.branch(self.truth(test), then, other)
+                case ast.For(
+                    target=ast.Name(id=name),
+                    iter=ast.Call(func=ast.Name(id="range"), args=args),
+                    body=inside,
+                    orelse=[],
+                ):
+                    ends = [self.known(self.number(one)) for one in args]
+                    need(len(ends) < 4 and len(range(*ends)) <= MOST_STEPS and range(*ends).step > 0, "a long loop")
+                    for k in range(*ends):
+                        self.values[name] = self.bits.constant(k)
+                        self.block(inside)
+                case ast.Pass():
+                    pass
+                case _:
+                    raise Refused(f"no statement of a certificate: {ast.unparse(stmt)}")
+
+    def branch(self, test: int, then: list[ast.stmt], other: list[ast.stmt]) -> None:
+        """Each side of an ``if`` at the workgroups that take it."""
+        before, here, ends = dict(self.values), self.live, []
+        for side, body in ((test, then), (self.bits.flip(test), other)):
+            self.values, self.live = dict(before), self.bits.pick(here, side, 0)
+            if self.live:
+                self.block(body)
+            ends.append(self.values)
+        self.live = here
+        names = {name for one in ends for name in one}
+        self.values = {name: self.bits.choose(test, *(one.get(name, [0]) for one in ends)) for name in names}
+
+    def known(self, value: list[int]) -> int:
+        """A number that is the same for all."""
+        need(set(value) <= {0, 1}, "a number that differs between workgroups")
+        return sum(bit << k for k, bit in enumerate(value)) - (value[-1] << len(value))
+
+    def number(self, node: ast.expr) -> list[int]:  # noqa: PLR0911 - one a kind
+        """Value of an expression, within 32 bits."""
+        self.steps += 1
+        need(self.steps < LARGEST, "a long run")
+        bits = self.bits
+        match node:
+            case ast.Constant(value=int() as value):
+                return bits.constant(value)
+            case ast.Name(id=name):
+                return self.read(name)
+            case ast.Call(func=ast.Attribute(attr=name), args=[ast.Constant(value=int() as axis)]):
+                return self.read(f"{name}({axis:d})")
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return self.fits(bits.less([0], self.number(operand)))
+            case ast.UnaryOp(op=ast.Invert(), operand=operand):
+                return [bits.flip(one) for one in self.number(operand)]
+            case ast.IfExp(test=test, body=then, orelse=other):
+                return bits.choose(self.truth(test), self.number(then), self.number(other))
+            case ast.BinOp(left=left, op=op, right=right):
+                return self.fits(self.operation(type(op).__name__, self.number(left), self.number(right)))
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[left, right]):
+                return self.fits(self.operation(name, self.number(left), self.number(right)))
+        raise Refused(f"no expression of a certificate: {ast.unparse(node)}")
+
+    def operation(self, op: str, a: list[int], b: list[int]) -> list[int]:  # noqa: PLR0911 - one a kind
+        """Value of an operation."""
+        bits = self.bits
+        if op in ("Add", "Sub"):
+            return (bits.add if op == "Add" else bits.less)(a, b)
+        if op == "Mult":
+            return bits.times(a, b)
+        if op in ("min", "max"):
+            return bits.choose(bits.less(a, b)[-1], *((a, b) if op == "min" else (b, a)))
+        if op in ("BitAnd", "BitOr", "BitXor"):
+            pairs = bits.alike(a, b)
+            if op == "BitXor":
+                return [bits.pick(x, bits.flip(y), y) for x, y in pairs]
+            return [bits.pick(x, y, 0) if op == "BitAnd" else bits.pick(x, 1, y) for x, y in pairs]
+        if op in ("LShift", "RShift"):
+            by = self.known(b)
+            need(0 <= by < 32, "a shift out of range")
+            return [0] * by + a if op == "LShift" else a[by:] or a[-1:]
+        need(op in ("FloorDiv", "Mod", "cdiv"), f"no rule for {op}")
+        a = self.fits(bits.less(self.fits(bits.add(a, b)), [1, 0])) if op == "cdiv" else a
+        self.always(bits.pick(bits.pick(a[-1], 1, b[-1]), 0, bits.flip(bits.zero(b))), "a division of unknown signs")
+        return bits.divide(a, b)[op == "Mod"]
+
+    def truth(self, node: ast.expr) -> int:
+        """Where a condition holds; all of it is evaluated, as a GPU does."""
+        bits = self.bits
+        match node:
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return bits.flip(self.truth(operand))
+            case ast.BoolOp(op=op, values=values):
+                found = [self.truth(one) for one in values]
+                whole = int(isinstance(op, ast.And))
+                for one in found:
+                    whole = bits.pick(whole, one, 0) if isinstance(op, ast.And) else bits.pick(whole, 1, one)
+                return whole
+            case ast.Compare(left=left, ops=[op], comparators=[right]):
+                a, b = self.number(left), self.number(right)
+                name = type(op).__name__
+                if name in ("Eq", "NotEq"):
+                    found = bits.zero(bits.less(a, b))
+                    return found if name == "Eq" else bits.flip(found)
+                below = bits.less(*((a, b) if name in ("Lt", "GtE") else (b, a)))[-1]
+                return below if name in ("Lt", "Gt") else bits.flip(below)
+        raise Refused(f"no condition of a certificate: {ast.unparse(node)}")
+
+    def read(self, name: str) -> list[int]:
+        """Value of a name."""
+        if name not in self.values:
+            self.values[name] = self.supplied(name)
+        return self.values[name]
+
+    def supplied(self, name: str) -> list[int]:
+        """Value of a name that the text has not assigned."""
+        launches, bits = self.launches, self.bits
+        if name == "pid":
+            return self.root
+        if launches.kind == "tiles" and name in ("pid_m", "pid_n"):
+            return bits.divide(self.root, bits.constant(self.sides["num_pid_n"]))[name == "pid_n"]
+        if name in launches.coordinates:
+            root, axis = self.root, launches.coordinates[name]
+            for k in range(axis + 1):
+                whole, rest = bits.divide(root, bits.constant(constant(self.at(launches.extent(k))) or 1))
+                root = whole if k < axis else rest
+            return root
+        fixed = {**self.sides, **launches.sizes, "num_pids": self.total}
+        if name in launches.counts:
+            return bits.constant(constant(self.at(launches.extent(launches.counts[name]))) or 0)
+        value = launches.num_xcds if name.lower() == "num_xcds" else fixed.get(name)
+        need(value is not None, f"{name} has no one value")
+        return bits.constant(value or 0)
+
+
+def launches_of(launches: Launches) -> list[tuple[int, ...]]:
+    """Launches that a condition may hold on, the smallest first: of sides that it says are powers of two."""
+    whole = launches.condition
+    parts = [whole] if whole else []
+    for one in parts:
+        parts += one.values if isinstance(one, ast.BoolOp) and isinstance(one.op, ast.And) else []
+    said = {ast.unparse(one) for one in parts}
+    of = {name for name in (*launches.sides, "num_pids") if f"{name} & {name} - 1 == 0" in said}
+    of |= {*launches.sides} if "num_pids" in of else set()
+    for one, other in [(one, other) for one in launches.sides for other in launches.sides] * 2:
+        of |= {other} if one in of and said & {f"{one} == {other}", f"{other} == {one}"} else set()
+    need(of >= {*launches.sides}, "sides that may be no powers of two")
+    powers = [tuple(2**k for k in one) for one in itertools.product(range(31), repeat=len(launches.sides))]
+    return sorted((one for one in powers if math.prod(one) <= INT32_MAX), key=math.prod)
+
+
+def reach(file: Mapping[str, Any]) -> tuple[int, str]:
+    """Up to how many workgroups a text is a bijection of every launch of a condition, bit by bit, and why no more."""
+    launches = Launches(file)
+    for sides in launches_of(launches):
+        try:
+            BitRun(launches, sides).holds()
+        except Refused as refused:
+            return math.prod(sides) - 1, str(refused)
+    return INT32_MAX, ""
+
+
 def is_supplied(name: str) -> bool:
     """Whether a name is one of the launch, whatever launch that is."""
     return name.startswith(("pid", "num_p", "program_id(")) or name.lower() == "num_xcds" or name in tuple(AXES)
@@ -699,6 +1026,10 @@ def check(file: Mapping[str, Any]) -> str:
 
 def _checked(file: Mapping[str, Any]) -> str:
     launches, start, carried, factor = Launches(file), 0, "", 1
+    if not file["pieces"]:
+        shown, why = reach(file)
+        need(file["max_workgroups"] <= shown, why)
+        start = len(launches.body)
     for written in file["pieces"]:
         piece = Piece(written, launches, start, carried)
         factor = max(factor, piece.check())
@@ -707,7 +1038,10 @@ def _checked(file: Mapping[str, Any]) -> str:
     most, xcds = file["max_workgroups"], file["max_xcds"]
     need(type(most) is int and type(xcds) is int and 0 < most <= INT32_MAX // factor, "values that leave 32 bits")
     largest = max(launches.literal, LARGEST if launches.free else 1)
-    need(0 < xcds <= min(launches.num_xcds or MOST_XCDS, most // largest), "more XCDs than that")
+    need(
+        0 < xcds <= min(launches.num_xcds or MOST_XCDS, most // largest if file["pieces"] else most),
+        "more XCDs than that",
+    )
     need(launches.num_xcds in (None, xcds), "more XCDs than that")
     where = f", where {launches.where}" if launches.where else ""
     sizes = "".join(f", {name}={value}" for name, value in launches.sizes.items())

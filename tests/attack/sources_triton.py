@@ -116,7 +116,7 @@ def _flat(draw: Random, head: str, store: str, start: str) -> str:
     last = other("at == steps - 1", "at == steps - 2", "at == 0", "at == 1", "number >= 0")
     rest = other("", "tile = tile // 2", "pid_m = num_pid_m - 1 - pid_m", "steps = 1", "p = 2", "at = at + 1")
     step = f"at = tl.where(at == steps - 1, {other('0', '1')}, at + 1)\nif at == {other('0', '1')}:\n{_indented(turn)}\n"
-    inside = f"{step}{rest}\nif {last}:\n{_indented(store)}" if draw.random() < 0.8 else f"{step}{store}"
+    inside = f"{step}{rest}\nif {last}:\n{_indented(store)}"
     return (
         f"p = {other('tl.num_programs(0)', '2 * tl.num_programs(0)')}\nsteps = 2\nstart = {start}\nall = {other('total', 'total - 1')}\n"
         f"own = {other('all // p', 'all // p + 1')}\n" + other(f"if {other('start < all % p', 'start <= all % p')}:\n    own += 1\n", "")
