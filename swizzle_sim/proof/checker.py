@@ -463,13 +463,119 @@ def covers(tree: Sequence[Sequence[tuple[Poly, bool]]], depth: int) -> bool:
     return all(part and covers(part, depth + 1) for part in parts)
 
 
-class Run:
+class Reader:
+    """The text: its statements and names, of whatever kind its numbers are."""
+
+    launches: Launches
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}  # None: may differ from what the text gives there
+        self.evaluated = 0
+
+    def block(self, body: Iterable[ast.stmt]) -> None:
+        """Run statements."""
+        for stmt in body:
+            match stmt:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                    self.values[name] = self.number(value)
+                case ast.If(test=test, body=then, orelse=other):
+                    self.branch(test, then, other)
+                case ast.For(
+                    target=ast.Name(id=name),
+                    iter=ast.Call(func=ast.Name(id="range"), args=args),
+                    body=inside,
+                    orelse=[],
+                ):
+                    ends = [self.known(self.number(one)) for one in args]
+                    need(None not in ends and len(ends) < 4, "a loop of unknown length")
+                    steps = range(*ends)  # type: ignore[arg-type]
+                    need(steps.step > 0 and len(steps) <= MOST_STEPS, "a long loop")
+                    for k in steps:
+                        self.values[name] = self.given(number(k))
+                        self.block(inside)
+                case ast.Pass():
+                    pass
+                case _:
+                    raise Refused(f"no statement of a certificate: {ast.unparse(stmt)}")
+
+    def number(self, node: ast.expr) -> Any:  # noqa: PLR0911 - one a kind
+        """Value of an expression, within 32 bits."""
+        self.evaluated += 1
+        need(self.evaluated < 20 * LARGEST, "a long run")
+        match node:
+            case ast.Constant(value=int() as value):
+                return self.given(self.literal(value))
+            case ast.Name(id=name):
+                return self.read(name)
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id="tl"), attr=name), args=[ast.Constant(value=int() as axis)]
+            ):
+                return self.read(f"{name}({axis:d})")
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))):
+                return self.given(number(-value))
+            case ast.UnaryOp(op=ast.USub() | ast.Invert() as op, operand=operand):
+                return self.operation("Sub", self.given(number(-isinstance(op, ast.Invert))), self.number(operand))
+            case ast.IfExp(test=test, body=then, orelse=other):
+                return self.choice(test, then, other)
+            case ast.BinOp(left=left, op=op, right=right):
+                return self.operation(type(op).__name__, self.number(left), self.number(right))
+            case ast.Call(
+                func=ast.Name(id=name) | ast.Attribute(value=ast.Name(id="tl"), attr=name), args=[left, right]
+            ):
+                return self.operation(name, self.number(left), self.number(right))
+        raise Refused(f"no expression of a certificate: {ast.unparse(node)}")
+
+    def read(self, name: str) -> Any:
+        """Value of a name: of the text, of the launch, or of the kernel."""
+        if name not in self.values:
+            self.values[name] = self.supplied(name)
+        need(self.values[name] is not None, f"{name} differs between workgroups and is carried on")
+        return self.values[name]
+
+    def supplied(self, name: str) -> Any:  # noqa: PLR0911 - one a kind
+        """Value of a name that the text has not assigned."""
+        launches = self.launches
+        if name in launches.sides:
+            return self.given(var(name))
+        if name in launches.sizes:
+            return self.given(number(launches.sizes[name]))
+        if name == "num_pids" or name.lower() == "num_xcds":
+            return self.given(launches.total(launches.sides) if name == "num_pids" else launches.xcds)
+        if not is_supplied(name) or name in launches.counts:
+            return self.given(launches.extent(launches.counts[name]) if name in launches.counts else var(f"${name}"))
+        root = self.id(name)
+        if name == "pid":
+            return root
+        if launches.kind == "tiles" and name in ("pid_m", "pid_n"):
+            return self.divided(root, self.given(var("num_pid_n")))[name == "pid_n"]
+        axis = launches.coordinates[name]
+        if launches.kind in ("line", "tiles"):
+            return self.given(number(0)) if axis else root
+        for k in range(axis):
+            root = self.divided(root, self.given(launches.extent(k)))[0]
+        within = axis < len(launches.sides)
+        return self.divided(root, self.given(launches.extent(axis)))[1] if within else self.given(number(0))
+
+    def literal(self, value: int) -> Poly:
+        """A number of the text."""
+        return number(value)
+
+    given: Callable[[Any, Poly], Any]  # a number of sides and sizes
+    known: Callable[[Any, Any], int | None]  # one that is the same whatever the launch
+    id: Callable[[Any, str], Any]  # the workgroup
+    divided: Callable[[Any, Any, Any], tuple[Any, Any]]  # quotient and remainder
+    operation: Callable[[Any, str, Any, Any], Any]
+    choice: Callable[[Any, ast.expr, ast.expr, ast.expr], Any]  # of two expressions
+    branch: Callable[[Any, ast.expr, list[ast.stmt], list[ast.stmt]], None]  # of two blocks
+
+
+class Run(Reader):
     """The text on polynomials, at the workgroups of one path."""
 
     def __init__(self, piece: Piece, state: State):
+        super().__init__()
         self.piece, self.launches, self.state = piece, piece.launches, state
-        self.values: dict[str, Poly | None] = {}  # None: may differ from what the text gives there
-        self.factor, self.evaluated = 1, 0
+        self.factor = 1
         self.bounds: dict[frozenset, int] = {}
 
     def results(self) -> list[Poly] | None:
@@ -495,60 +601,31 @@ class Run:
             need(self.state.holds(plus(top, minus(value, 1))), f"{name} may be outside the grid")
         return found
 
-    def block(self, body: Iterable[ast.stmt]) -> None:
-        """Run statements."""
-        for stmt in body:
-            match stmt:
-                case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                    self.values[name] = self.number(value)
-                case ast.If(test=test, body=then, orelse=other):
-                    self.block(then if self.truth(test) else other)
-                case ast.For(
-                    target=ast.Name(id=name),
-                    iter=ast.Call(func=ast.Name(id="range"), args=args),
-                    body=inside,
-                    orelse=[],
-                ):
-                    ends = [constant(self.state.now(self.number(one))) for one in args]
-                    need(None not in ends and len(ends) < 4, "a loop of unknown length")
-                    steps = range(*ends)  # type: ignore[arg-type]
-                    need(steps.step > 0 and len(steps) <= MOST_STEPS, "a long loop")
-                    for k in steps:
-                        self.values[name] = number(k)
-                        self.block(inside)
-                case ast.Pass():
-                    pass
-                case _:
-                    raise Refused(f"no statement of a certificate: {ast.unparse(stmt)}")
+    def branch(self, test: ast.expr, then: list[ast.stmt], other: list[ast.stmt]) -> None:
+        """Run the block that is taken."""
+        self.block(then if self.truth(test) else other)
 
-    def number(self, node: ast.expr) -> Poly:  # noqa: PLR0911 - one a kind
-        """Value of an expression, within 32 bits."""
-        self.evaluated += 1
-        need(self.evaluated < 20 * LARGEST, "a long run")
-        match node:
-            case ast.Constant(value=int() as value):
-                return var(f"#{value:d}") if value >= SYMBOL else number(value)
-            case ast.Name(id=name):
-                return self.read(name)
-            case ast.Call(
-                func=ast.Attribute(value=ast.Name(id="tl"), attr=name), args=[ast.Constant(value=int() as axis)]
-            ):
-                return self.read(f"{name}({axis:d})")
-            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))):
-                return self.fits(number(-value))
-            case ast.UnaryOp(op=ast.USub() | ast.Invert() as op, operand=operand):
-                return self.fits(minus(self.number(operand), int(isinstance(op, ast.Invert))))
-            case ast.IfExp(test=test, body=then, orelse=other):
-                self.numbers(test)
-                values = self.number(then), self.number(other)
-                return values[not self.truth(test)]
-            case ast.BinOp(left=left, op=op, right=right):
-                return self.operation(type(op).__name__, self.number(left), self.number(right))
-            case ast.Call(
-                func=ast.Name(id=name) | ast.Attribute(value=ast.Name(id="tl"), attr=name), args=[left, right]
-            ):
-                return self.operation(name, self.number(left), self.number(right))
-        raise Refused(f"no expression of a certificate: {ast.unparse(node)}")
+    def choice(self, test: ast.expr, then: ast.expr, other: ast.expr) -> Poly:
+        """Value of the side that is taken; all is evaluated, as a GPU does."""
+        self.numbers(test)
+        values = self.number(then), self.number(other)
+        return values[not self.truth(test)]
+
+    def given(self, value: Poly) -> Poly:
+        """A number of sides and sizes, by the rules."""
+        return self.fits(value) if constant(value) is not None else self.state.now(value)
+
+    def known(self, value: Poly) -> int | None:
+        """A number that is the same whatever the launch; None for others."""
+        return constant(self.state.now(value))
+
+    def literal(self, value: int) -> Poly:
+        """A number of the text, or what stands for it."""
+        return var(f"#{value:d}") if value >= SYMBOL else number(value)
+
+    def divided(self, a: Poly, b: Poly) -> tuple[Poly, Poly]:
+        """Quotient and remainder, which have to be among the facts."""
+        return self.state.quotient(a, b)
 
     def operation(self, op: str, a: Poly, b: Poly) -> Poly:  # noqa: PLR0911 - one a kind
         """Value of an operation."""
@@ -643,44 +720,12 @@ class Run:
         raise Refused(f"no condition of a certificate: {ast.unparse(node)}")
 
     def read(self, name: str) -> Poly:
-        """Value of a name: of the text, of the launch, or of the kernel."""
-        if name not in self.values:
-            self.values[name] = self.supplied(name)
-        value = self.values[name]
-        if value is None:
-            raise Refused(f"{name} differs between workgroups and is carried on")
-        return self.state.now(value)
+        """Value of a name, by the rules."""
+        return self.state.now(super().read(name))
 
-    def supplied(self, name: str) -> Poly:  # noqa: PLR0911 - one a kind
-        """Value of a name that the text has not assigned."""
-        launches = self.launches
-        if name in launches.sides:
-            return var(name)
-        if name in launches.sizes:
-            return number(launches.sizes[name])
-        if name == "num_pids":
-            return launches.total(launches.sides)
-        if name.lower() == "num_xcds":
-            return launches.xcds
-        if not is_supplied(name):
-            return var(f"${name}")
-        if name in launches.counts:
-            return launches.extent(launches.counts[name])
-        need(not self.piece.carried, f"{name} behind a place where one value is carried on")
-        root = self.id()
-        if name == "pid":
-            return root
-        if launches.kind == "tiles" and name in ("pid_m", "pid_n"):
-            return self.state.quotient(root, var("num_pid_n"))[name == "pid_n"]
-        axis = launches.coordinates[name]
-        if launches.kind in ("line", "tiles"):
-            return number(0) if axis else root
-        for k in range(axis):
-            root = self.state.quotient(root, launches.extent(k))[0]
-        return self.state.quotient(root, launches.extent(axis))[1] if axis < len(launches.sides) else number(0)
-
-    def id(self) -> Poly:
+    def id(self, name: str) -> Poly:
         """The workgroup."""
+        need(not self.piece.carried, f"{name} behind a place where one value is carried on")
         if self.piece.linear:
             return var("id")
         value, stride = number(0), number(1)
@@ -725,9 +770,9 @@ class Bits:
             self.known[key] = self.node(top, self.pick(*low), self.pick(*high))
         return self.known[key]
 
-    def flip(self, a: int) -> int:
-        """``not a``."""
-        return self.pick(a, 0, 1)
+    def equal(self, a: int, b: int) -> int:
+        """Whether two are the same; with 0 it is ``not a``."""
+        return self.pick(a, b, self.pick(b, 0, 1))
 
     def of_other(self, a: int, found: dict[int, int]) -> int:
         """The same function of the other id's bits."""
@@ -748,17 +793,17 @@ class Bits:
         return zip(*([*one, *one[-1:] * (width - len(one))] for one in numbers), strict=True)
 
     def add(self, a: list[int], b: list[int], carry: int = 0) -> list[int]:
-        """``a + b``, or with the bits of ``b`` turned and a carry ``a - b``."""
+        """``a + b``, and a carry."""
         found = []
         for x, y in self.alike([*a, a[-1]], [*b, b[-1]]):
-            other = self.pick(x, self.flip(y), y)
-            found.append(self.pick(carry, self.flip(other), other))
-            carry = self.pick(other, carry, x)
+            same = self.equal(x, y)
+            found.append(self.equal(carry, same))
+            carry = self.pick(same, x, carry)
         return found
 
     def less(self, a: list[int], b: list[int]) -> list[int]:
         """``a - b``."""
-        return self.add(a, [self.flip(one) for one in b], 1)
+        return self.add(a, [self.equal(one, 0) for one in b], 1)
 
     def choose(self, test: int, a: list[int], b: list[int]) -> list[int]:
         """One of two numbers."""
@@ -777,62 +822,38 @@ class Bits:
         whole, rest = [0], [0]
         for bit in reversed(a[:-1]):
             left = self.less([bit, *rest], b)
-            fits = self.flip(left[-1])
+            fits = self.equal(left[-1], 0)
             rest, whole = self.choose(fits, left, [bit, *rest])[: len(b) + 1], [fits, *whole]
         return whole, rest
 
-    def zero(self, a: list[int]) -> int:
-        """Whether a number is 0."""
-        found = 1
-        for one in a:
-            found = self.pick(one, 0, found)
-        return found
 
-
-class BitRun:
+class BitRun(Reader):
     """A text at all workgroups of one launch at once, on functions of the bits of an id."""
 
     def __init__(self, launches: Launches, sides: Sequence[int]):
-        self.launches, self.sides, self.bits, self.total = (
-            launches,
-            dict(zip(launches.sides, sides, strict=True)),
-            Bits(),
-            math.prod(sides),
-        )
-        count = max(1, (self.total - 1).bit_length())
-        self.root = [self.bits.node(2 * k, 0, 1) for k in reversed(range(count))] + [0]
-        self.live = self.bits.less(self.root, self.bits.constant(self.total))[-1]  # workgroups that are here
-        self.values: dict[str, list[int]] = {}
-        self.steps = 0
+        super().__init__()
+        self.launches, self.sides = launches, dict(zip(launches.sides, sides, strict=True))
+        self.bits, total = Bits(), math.prod(sides)
+        self.root = [self.bits.node(2 * k, 0, 1) for k in reversed(range((total - 1).bit_length()))] + [0]
+        self.live = self.bits.add(self.root, self.bits.constant(-total))[-1]  # workgroups that are here: id < total
 
     def holds(self) -> None:
-        """Refuse unless the text is a bijection of the launch."""
-        bits, here = self.bits, self.live
-        if self.launches.condition and not self.truth(self.launches.condition):
+        """Refuse unless the text is a bijection of the launch, or the condition leaves the launch out."""
+        bits, launches = self.bits, self.launches
+        if launches.condition and not self.truth(launches.condition):
             return
-        self.block(self.launches.body)
-        tile = []
-        for name in self.launches.results:
-            value = self.read(name)
-            extent = constant(self.at(self.launches.extent_of(name)) if name != "pid" else number(self.total)) or 0
-            self.always(
-                bits.pick(value[-1], 0, bits.less(value, bits.constant(extent))[-1]), f"{name} may leave the grid"
-            )
-            tile.append(value)
-        both, same, found = bits.pick(here, bits.of_other(here, memo := {}), 0), 1, [*bits.alike(*tile)]
-        for one in [*(one for part in reversed(found) for one in part)]:
-            other = bits.of_other(one, memo)
-            both = bits.pick(both, bits.pick(one, other, bits.flip(other)), 0)
+        self.block(launches.body)
+        tile = [self.read(name) for name in launches.results]
+        for name, value in zip(launches.results, tile, strict=True):
+            extent = self.given(launches.total(launches.sides) if name == "pid" else launches.extent_of(name))
+            self.always(bits.pick(value[-1], 0, bits.less(value, extent)[-1]), f"{name} may leave the grid")
+        memo: dict[int, int] = {}
+        two, same = bits.pick(self.live, bits.of_other(self.live, memo), 0), 1
+        for one in (part for column in [*bits.alike(*tile)][::-1] for part in column):
+            two = bits.pick(two, bits.equal(one, bits.of_other(one, memo)), 0)
         for one in self.root:
-            other = bits.of_other(one, memo)
-            same = bits.pick(bits.pick(one, other, bits.flip(other)), same, 0)
-        need(bits.pick(both, same, 1) == 1, "two of one tile")
-
-    def at(self, a: Poly) -> Poly:
-        """A polynomial of the sides at this launch."""
-        for name, value in self.sides.items():
-            a = put(a, name, number(value))
-        return a
+            same = bits.pick(bits.equal(one, bits.of_other(one, memo)), same, 0)
+        need(bits.pick(two, same, 1) == 1, "two of one tile")
 
     def always(self, test: int, otherwise: str) -> None:
         """Refuse unless something is so in every workgroup that comes here."""
@@ -841,147 +862,93 @@ class BitRun:
     def fits(self, value: list[int]) -> list[int]:
         """Refuse a value that leaves 32 bits; leave out what only repeats the sign."""
         for one in value[32:]:
-            self.always(self.bits.pick(one, value[31], self.bits.flip(value[31])), "a value that leaves 32 bits")
+            self.always(self.bits.equal(one, value[31]), "a value that leaves 32 bits")
         value = value[:32]
         while len(value) > 1 and value[-1] == value[-2]:
             value = value[:-1]
         return value
 
-    def block(self, body: Iterable[ast.stmt]) -> None:
-        """Run statements."""
-        for stmt in body:
-            match stmt:
-                case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                    self.values[name] = self.number(value)
-                case ast.If(test=test, body=then, orelse=other):
-                    self.branch(self.truth(test), then, other)
-                case ast.For(
-                    target=ast.Name(id=name),
-                    iter=ast.Call(func=ast.Name(id="range"), args=args),
-                    body=inside,
-                    orelse=[],
-                ):
-                    ends = [self.known(self.number(one)) for one in args]
-                    need(len(ends) < 4 and len(range(*ends)) <= MOST_STEPS and range(*ends).step > 0, "a long loop")
-                    for k in range(*ends):
-                        self.values[name] = self.bits.constant(k)
-                        self.block(inside)
-                case ast.Pass():
-                    pass
-                case _:
-                    raise Refused(f"no statement of a certificate: {ast.unparse(stmt)}")
-
-    def branch(self, test: int, then: list[ast.stmt], other: list[ast.stmt]) -> None:
-        """Each side of an ``if`` at the workgroups that take it."""
-        before, here, ends = dict(self.values), self.live, []
-        for side, body in ((test, then), (self.bits.flip(test), other)):
+    def branch(self, test: ast.expr, then: list[ast.stmt], other: list[ast.stmt]) -> None:
+        """Run each block at the workgroups that take it."""
+        decided, before, here, ends = self.truth(test), dict(self.values), self.live, []
+        for side, body in ((decided, then), (self.bits.equal(decided, 0), other)):
             self.values, self.live = dict(before), self.bits.pick(here, side, 0)
-            if self.live:
-                self.block(body)
+            self.block(body if self.live else ())
             ends.append(self.values)
-        self.live = here
-        names = {name for one in ends for name in one}
-        self.values = {name: self.bits.choose(test, *(one.get(name, [0]) for one in ends)) for name in names}
+        names, self.live = {name for one in ends for name in one}, here
+        self.values = {name: self.bits.choose(decided, *(one.get(name, [0]) for one in ends)) for name in names}
 
-    def known(self, value: list[int]) -> int:
-        """A number that is the same for all."""
-        need(set(value) <= {0, 1}, "a number that differs between workgroups")
-        return sum(bit << k for k, bit in enumerate(value)) - (value[-1] << len(value))
+    def choice(self, test: ast.expr, then: ast.expr, other: ast.expr) -> list[int]:
+        """Either value."""
+        return self.bits.choose(self.truth(test), self.number(then), self.number(other))
 
-    def number(self, node: ast.expr) -> list[int]:  # noqa: PLR0911 - one a kind
-        """Value of an expression, within 32 bits."""
-        self.steps += 1
-        need(self.steps < LARGEST, "a long run")
-        bits = self.bits
-        match node:
-            case ast.Constant(value=int() as value):
-                return bits.constant(value)
-            case ast.Name(id=name):
-                return self.read(name)
-            case ast.Call(func=ast.Attribute(attr=name), args=[ast.Constant(value=int() as axis)]):
-                return self.read(f"{name}({axis:d})")
-            case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return self.fits(bits.less([0], self.number(operand)))
-            case ast.UnaryOp(op=ast.Invert(), operand=operand):
-                return [bits.flip(one) for one in self.number(operand)]
-            case ast.IfExp(test=test, body=then, orelse=other):
-                return bits.choose(self.truth(test), self.number(then), self.number(other))
-            case ast.BinOp(left=left, op=op, right=right):
-                return self.fits(self.operation(type(op).__name__, self.number(left), self.number(right)))
-            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[left, right]):
-                return self.fits(self.operation(name, self.number(left), self.number(right)))
-        raise Refused(f"no expression of a certificate: {ast.unparse(node)}")
+    def given(self, value: Poly) -> list[int]:
+        """A number of sides and sizes, at this launch."""
+        for name, side in self.sides.items():
+            value = put(value, name, number(side))
+        found = constant(value)
+        if found is None:
+            raise Refused("a size or a number of XCDs without a value")
+        return self.fits(self.bits.constant(found))
 
-    def operation(self, op: str, a: list[int], b: list[int]) -> list[int]:  # noqa: PLR0911 - one a kind
+    def known(self, value: list[int]) -> int | None:
+        """A number that is the same for all workgroups; None for others."""
+        one = sum(bit << k for k, bit in enumerate(value)) - (value[-1] << len(value))
+        return one if {*value} <= {0, 1} else None
+
+    def id(self, name: str) -> list[int]:
+        """The workgroup."""
+        return self.root
+
+    def divided(self, a: list[int], b: list[int]) -> tuple[list[int], list[int]]:
+        """Quotient and remainder of what is at least 0 by what is at least 1."""
+        self.always(self.bits.equal(a[-1], 0), "a dividend that may be below 0")
+        self.always(self.bits.equal(self.bits.less([0], b)[-1], 1), "a divisor that may be below 1")
+        return self.bits.divide(a, b)
+
+    def operation(self, op: str, a: list[int], b: list[int]) -> list[int]:
         """Value of an operation."""
-        bits = self.bits
-        if op in ("Add", "Sub"):
-            return (bits.add if op == "Add" else bits.less)(a, b)
-        if op == "Mult":
-            return bits.times(a, b)
-        if op in ("min", "max"):
-            return bits.choose(bits.less(a, b)[-1], *((a, b) if op == "min" else (b, a)))
-        if op in ("BitAnd", "BitOr", "BitXor"):
-            pairs = bits.alike(a, b)
-            if op == "BitXor":
-                return [bits.pick(x, bits.flip(y), y) for x, y in pairs]
-            return [bits.pick(x, y, 0) if op == "BitAnd" else bits.pick(x, 1, y) for x, y in pairs]
+        bits, by = self.bits, self.known(b)
+        if op in ("FloorDiv", "Mod", "cdiv"):
+            a = self.operation("Add", self.operation("Add", a, b), [1]) if op == "cdiv" else a
+            return self.fits(self.divided(a, b)[op == "Mod"])
         if op in ("LShift", "RShift"):
-            by = self.known(b)
-            need(0 <= by < 32, "a shift out of range")
-            return [0] * by + a if op == "LShift" else a[by:] or a[-1:]
-        need(op in ("FloorDiv", "Mod", "cdiv"), f"no rule for {op}")
-        a = self.fits(bits.less(self.fits(bits.add(a, b)), [1, 0])) if op == "cdiv" else a
-        self.always(bits.pick(bits.pick(a[-1], 1, b[-1]), 0, bits.flip(bits.zero(b))), "a division of unknown signs")
-        return bits.divide(a, b)[op == "Mod"]
+            if by is None or not 0 <= by < 32:
+                raise Refused("a shift out of range")
+            return self.fits([0] * by + a if op == "LShift" else a[by:] or a[-1:])
+        made: dict[str, Callable[[], list[int]]] = {
+            "Add": lambda: bits.add(a, b),
+            "Sub": lambda: bits.less(a, b),
+            "Mult": lambda: bits.times(a, b),
+            "min": lambda: bits.choose(bits.less(a, b)[-1], a, b),
+            "max": lambda: bits.choose(bits.less(a, b)[-1], b, a),
+            "BitAnd": lambda: [bits.pick(x, y, 0) for x, y in bits.alike(a, b)],
+            "BitOr": lambda: [bits.pick(x, 1, y) for x, y in bits.alike(a, b)],
+            "BitXor": lambda: [bits.equal(x, bits.equal(y, 0)) for x, y in bits.alike(a, b)],
+        }
+        need(op in made, f"no rule for {op}")
+        return self.fits(made[op]())
 
     def truth(self, node: ast.expr) -> int:
         """Where a condition holds; all of it is evaluated, as a GPU does."""
         bits = self.bits
         match node:
             case ast.UnaryOp(op=ast.Not(), operand=operand):
-                return bits.flip(self.truth(operand))
+                return bits.equal(self.truth(operand), 0)
             case ast.BoolOp(op=op, values=values):
-                found = [self.truth(one) for one in values]
-                whole = int(isinstance(op, ast.And))
-                for one in found:
-                    whole = bits.pick(whole, one, 0) if isinstance(op, ast.And) else bits.pick(whole, 1, one)
-                return whole
+                is_all = isinstance(op, ast.And)
+                found = int(is_all)
+                for one in map(self.truth, values):
+                    found = bits.pick(found, one, 0) if is_all else bits.pick(found, 1, one)
+                return found
             case ast.Compare(left=left, ops=[op], comparators=[right]):
                 a, b = self.number(left), self.number(right)
+                below, above = bits.less(a, b)[-1], bits.less(b, a)[-1]
+                equal = bits.pick(below, 0, bits.equal(above, 0))
                 name = type(op).__name__
-                if name in ("Eq", "NotEq"):
-                    found = bits.zero(bits.less(a, b))
-                    return found if name == "Eq" else bits.flip(found)
-                below = bits.less(*((a, b) if name in ("Lt", "GtE") else (b, a)))[-1]
-                return below if name in ("Lt", "Gt") else bits.flip(below)
+                found = {"L": below, "G": above}.get(name[0], equal)
+                return bits.equal(found, int(name != "NotEq")) if name[-1] != "E" else bits.pick(found, 1, equal)
         raise Refused(f"no condition of a certificate: {ast.unparse(node)}")
-
-    def read(self, name: str) -> list[int]:
-        """Value of a name."""
-        if name not in self.values:
-            self.values[name] = self.supplied(name)
-        return self.values[name]
-
-    def supplied(self, name: str) -> list[int]:
-        """Value of a name that the text has not assigned."""
-        launches, bits = self.launches, self.bits
-        if name == "pid":
-            return self.root
-        if launches.kind == "tiles" and name in ("pid_m", "pid_n"):
-            return bits.divide(self.root, bits.constant(self.sides["num_pid_n"]))[name == "pid_n"]
-        if name in launches.coordinates:
-            root, axis = self.root, launches.coordinates[name]
-            for k in range(axis + 1):
-                whole, rest = bits.divide(root, bits.constant(constant(self.at(launches.extent(k))) or 1))
-                root = whole if k < axis else rest
-            return root
-        fixed = {**self.sides, **launches.sizes, "num_pids": self.total}
-        if name in launches.counts:
-            return bits.constant(constant(self.at(launches.extent(launches.counts[name]))) or 0)
-        value = launches.num_xcds if name.lower() == "num_xcds" else fixed.get(name)
-        need(value is not None, f"{name} has no one value")
-        return bits.constant(value or 0)
 
 
 def launches_of(launches: Launches) -> list[tuple[int, ...]]:
