@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
+from swizzle_sim.language.ir import GRID_NAMES
 from swizzle_sim.triton_source.definitions import rounded_up
 from swizzle_sim.triton_source.imports import Imports
 from swizzle_sim.triton_source.slices import assign, loaded, own_statements, slice_of, stored
@@ -411,23 +412,35 @@ class Effects:
 
         Two strides differ by a factor that one of them alone has: an argument, or what counts the other coordinate.
         """
-        factors = {one: [by.split("|")[1:] for what, by in parts if what == "all*" or (what, by) in _ALL]
-                   for one, parts in flow.items()}  # fmt: skip
-        self.strides |= {text for text in [*factors.pop(_STRIDES, []), []][0] if text.isidentifier()}
-        sides = {one: every[0] for one, every in factors.items() if len(every) == 1}
-        for one, other in combinations(sides, 2):
-            more, less = sorted((one, other), key=lambda name: -len(self._strides(sides[name])))
-            extra = self._strides(sides[more]) - self._strides(sides[less])
-            alone = self._strides(sides[less]) - self._strides(sides[more])
-            own, across = self._sizes(more), self._sizes(less)
-            is_sized = not alone and extra.keys() & {*across}
-            if not extra or "?" in extra or "?" in alone or (not alone and extra.keys() <= {*own} - {*across}):
-                return False
-            items = sides[more][sides[more].index(_ITEMS) + 1 :] if _ITEMS in sides[more] else []
-            if is_sized and items and {*items} <= {*across[:1]}:
-                return False  # as many as there are tiles, of several items each
-            self.strides |= set() if is_sized else {text for text in (*extra, *alone) if text.isidentifier()}
-        return True
+        sides: dict[str, tuple[list[str], Sequence[str]]] = {}  # factors of each, and what counts it
+        for one, parts in flow.items():
+            for what, by in sorted(parts):
+                divisor, *factors = by.split("|")
+                part = what.rstrip("*") if not divisor.isdigit() else "FloorDiv" if what[0] == "F" else "all"
+                if one == _STRIDES:
+                    self.strides |= {text for text in factors if text.isidentifier()}
+                elif part == "all" and sides.get(one, (factors,))[0] != factors and not self.source.in_c:
+                    return False
+                elif part == "all":
+                    sides[one] = factors, self._sizes(one)
+                elif divisor and not divisor.isdigit():
+                    counted = self._factors(ast.parse(divisor, mode="eval").body) if part == "Mod" else ()
+                    sides[f"{one} {part} {divisor}"] = factors, counted
+        return all(self._differ(*pair) for pair in combinations(sides.values(), 2))
+
+    def _differ(self, one: tuple[list[str], Sequence[str]], other: tuple[list[str], Sequence[str]]) -> bool:
+        """Whether two parts of an address do not plainly have one stride."""
+        (more, own), (less, across) = sorted((one, other), key=lambda side: -len(self._strides(side[0])))
+        extra, alone = self._strides(more) - self._strides(less), self._strides(less) - self._strides(more)
+        is_sized = not alone and extra.keys() & {*across}
+        if not extra or "?" in extra or "?" in alone or (not alone and extra.keys() <= {*own} - {*across}):
+            return False
+        items = more[more.index(_ITEMS) + 1 :] if _ITEMS in more else []
+        if is_sized:  # but as many as there are tiles are too few for several items of each
+            return not items or not {*items} <= {*across[:1]}
+        names = {text for text in (*extra, *alone) if text.isidentifier() and text not in GRID_NAMES}
+        self.strides |= names
+        return bool(names) or any(text[0] == "[" for text in (*extra, *alone))
 
     def _length(self, node: ast.BinOp) -> set[str]:
         """Factors of the length of a block that is added to something; none where there is none, or no product."""
@@ -528,7 +541,8 @@ def _is_whole(parts: Parts) -> bool:
     if any(what.startswith("all") for what, _ in parts):
         return True
     quotients, rests = (
-        {(by, what[-1] == "*") for what, by in parts if what.startswith(kind)} for kind in ("Floor", "Mod")
+        {(by.partition("|")[0], what[-1] == "*") for what, by in parts if what.startswith(kind)}
+        for kind in ("Floor", "Mod")
     )
     return any(by == other and (one or two) for by, one in quotients for other, two in rests)
 
@@ -540,12 +554,7 @@ def _multiplied(flow: Flow, factor: str, factors: Sequence[str]) -> Flow:
         small = {(what, by) for what, by in parts if what == "FloorDiv" and factor.isdigit()
                  and not (by.isdigit() and int(factor) >= int(by))}  # fmt: skip
         small |= {(what, by) for what, by in parts if what == "Mod" and factor.isdigit()}
-        found[one] = frozenset(
-            ("all*", "|".join((by, *factors)))
-            if what.startswith("all")
-            else (what if what[-1] == "*" else f"{what}*", by)
-            for what, by in parts - small
-        )
+        found[one] = frozenset((f"{what.rstrip('*')}*", "|".join((by, *factors))) for what, by in parts - small)
     return found
 
 

@@ -29,7 +29,6 @@ class TileLoop(NamedTuple):
     stmt: ast.For | ast.While
     before: list[ast.stmt]
     is_of_steps: bool = False  # over all steps of all tiles of a program, with the next tile under an ``if``
-    is_flat: bool = False  # of these one that is not plainly the same as a loop over tiles
 
 
 def loop_over_tiles(body: list[ast.stmt], answers: Sequence[str]) -> TileLoop | None:
@@ -99,8 +98,6 @@ def _refuse_ids(loop: TileLoop, answers: Sequence[str], refuse: Callable[[ast.AS
     axes = {ast.unparse(call) for stmt in [*first, ast.Expr(loop.start), ast.Expr(loop.step)] for call in _ids(stmt)}
     if len({text.partition("(")[2] for text in axes}) > 1:
         refuse(loop.stmt, f"a program starts and goes on by {' and '.join(sorted(axes))}: two axes", LOOP)
-    if loop.is_flat:
-        return
     needed, read = slice_of(loop.stmt.body, {*answers})
     of_ids = {name for name in read - {loop.number} if any(map(_ids, slice_of(loop.before, {name})[0]))}
     if of_ids or any(map(_ids, needed)):
@@ -125,11 +122,9 @@ def leaves(loop: TileLoop, is_store: Callable[[ast.AST], bool]) -> ast.stmt | No
 
 
 def carried_by(loop: TileLoop | None, test: ast.expr) -> set[str]:
-    """Names that a condition depends on and that one trip of a loop hands to the next; of a flat loop all count."""
+    """Names that a condition depends on and that one trip of a loop hands to the next."""
     if loop is None:
         return set()
-    if loop.is_flat:
-        return {"all"}
     before = [one for one in loop.stmt.body if one.lineno < test.lineno]
     read = slice_of(before, loaded(test))[1] - {loop.number}
     return read & {name for one in loop.stmt.body for name in stored(one)}
@@ -177,72 +172,45 @@ def _goes_along(one: ast.AugAssign, start: ast.expr, step: ast.expr, loop: ast.F
 
 
 def _flat(stmt: ast.stmt, before: list[ast.stmt]) -> TileLoop | None:
-    """Loop over the steps of all tiles, in which ``if step == 0: tile += programs`` goes on to the next tile.
+    """Loop over all steps of all tiles of a program, as the loop over tiles that it is.
 
-    It begins one step before the program's first: ``tile = pid - programs``.
+    Steps are counted from 0 again for each tile, from -1 on; ``if step == 0: tile += programs`` goes on to the next
+    one, from ``tile = start - programs`` on, as often as a loop from the start in steps of the programs would.
     """
     if not (isinstance(stmt, ast.For) and isinstance(stmt.iter, ast.Call) and ast.unparse(stmt.iter.func) in _RANGES):
         return None
-    for k, inner in enumerate(stmt.body):
-        if not isinstance(inner, ast.If) or inner.orelse:
-            continue
-        for step in (one for one in inner.body if isinstance(one, ast.AugAssign)):
-            number = ast.unparse(step.target)
-            begun = [one.value for one in before if number in stored(one) and isinstance(one, ast.Assign)]
-            match begun[-1:]:
-                case [ast.BinOp(start, ast.Sub(), by)] if (
-                    ast.unparse(by) == ast.unparse(step.value)
-                    and _is_step(step, number)
-                    and _from_id(start, before)
-                    and sum(number in stored(one) for outer in stmt.body for one in ast.walk(outer)
-                            if isinstance(one, ast.Assign | ast.AugAssign | ast.For)) == 1
-                ):  # fmt: skip
-                    total, last = _all_steps(stmt, inner, start, by, before)
-                    now = [one for one in inner.body if one is not step]
-                    ends = [one.body if last and isinstance(one, ast.If) and ast.unparse(one.test) == last
-                            and not one.orelse else [one] for one in stmt.body[k + 1 :]]  # fmt: skip
-                    body = [*stmt.body[:k], *now, *(one for part in ends for one in part)]
-                    whole = ast.copy_location(ast.For(stmt.target, stmt.iter, body, []), stmt)
-                    return TileLoop(
-                        number, start, total or stmt.iter.args[-1], step.value, whole, before, True, not total
-                    )
+    ends = re.fullmatch(r"\((?:0, )?(\w+) \* (\w+),?\)", ast.unparse(ast.Tuple(stmt.iter.args)))
+    turns = [(one, by) for one in stmt.body if isinstance(one, ast.If) and not one.orelse for by in one.body
+             if isinstance(by, ast.AugAssign) and _is_step(by, ast.unparse(by.target))]  # fmt: skip
+    for steps, own in (ends.groups(), ends.groups()[::-1]) if ends else ():
+        for turn, by in turns:
+            number, programs, k = ast.unparse(by.target), ast.unparse(by.value), stmt.body.index(turn)
+            step = ast.unparse(turn.test).removesuffix(" == 0")
+            said = {name: [ast.unparse(one) for one in before if name in stored(one)] for name in (number, own, step)}
+            begun = re.match(rf"{number} = (.+) - {re.escape(programs)}$", *said[number][:1] or [""])
+            whole = re.match(rf"{own} = (\w+) // {re.escape(programs)}$", *said[own][:1] or [""])
+            if not begun or not whole or len(said[number]) > 1 or said[step] != [f"{step} = -1"]:
+                continue
+            start = ast.copy_location(ast.parse(begun[1], mode="eval").body, stmt)
+            fixed = {steps, whole[1]} | loaded(start) | loaded(by.value)
+            counted = [f"{step} = tl.where({step} == {steps} - 1, 0, {step} + 1)"]
+            changed = [name for one in stmt.body if one is not turn for name in stored(one)]
+            if (
+                said[own][1:] != [f"if {begun[1]} < {whole[1]} % {programs}:\n    {own} += 1"]
+                or [ast.unparse(one) for one in stmt.body[:k] if step in stored(one)] != counted
+                or {*changed} & (stored(turn) | fixed | {own}) or changed.count(step) > 1
+                or stored(turn) & {*fixed, own}
+                or any(sum(name in stored(one) for one in before) > 1 for name in fixed) or not _from_id(start, before)
+            ):  # fmt: skip
+                continue
+            last = [one for one in stmt.body if isinstance(one, ast.If) and not one.orelse
+                    and ast.unparse(one.test) == f"{step} == {steps} - 1"]  # fmt: skip
+            parts = [one.body if one is turn or one in last else [one] for one in stmt.body]
+            body = [one for part in parts for one in part if one is not by]
+            loop = ast.copy_location(ast.For(stmt.target, stmt.iter, body, []), stmt)
+            stop = ast.copy_location(ast.Name(whole[1], ast.Load()), stmt)
+            return TileLoop(number, start, stop, by.value, loop, before, is_of_steps=True)
     return None
-
-
-def _all_steps(
-    loop: ast.For, turn: ast.If, start: ast.expr, programs: ast.expr, before: list[ast.stmt]
-) -> tuple[ast.expr | None, str]:
-    """How many tiles the programs of a flat loop have together, and the condition of a tile's last step.
-
-    The loop has as many steps for each tile as are counted from 0 again and again, from -1 on, and the tiles of a
-    program are those of a loop from its start in steps of the number of programs. None where that is not plain.
-    """
-    turned = re.fullmatch(r"(\w+) == 0", ast.unparse(turn.test))
-    step = turned[1] if turned else ""
-    counted = [
-        (one, ast.unparse(one.value)) for one in loop.body if isinstance(one, ast.Assign) and step in stored(one)
-    ]
-    again = re.fullmatch(rf"tl\.where\({step} == (\w+) - 1, 0, {step} \+ 1\)", counted[0][1]) if counted else None
-    ends = ast.unparse(ast.Tuple(loop.iter.args)) if isinstance(loop.iter, ast.Call) else ""
-    sides = re.fullmatch(r"\((?:0, )?(\w+) \* (\w+),?\)", ends)
-    if again is None or sides is None or again[1] not in sides.groups():
-        return None, ""
-    tiles = sides[1] if again[1] == sides[2] else sides[2]
-    begun, by = ast.unparse(start), ast.unparse(programs)
-    said = {name: [ast.unparse(one) for one in before if name in stored(one)] for name in (tiles, step)}
-    whole = re.match(rf"{tiles} = (\w+) // {re.escape(by)}$", said[tiles][0]) if said[tiles] else None
-    if whole is None or said[step] != [f"{step} = -1"]:
-        return None, ""
-    if said[tiles][1:] != [f"if {begun} < {whole[1]} % {by}:\n    {tiles} += 1"]:
-        return None, ""
-    fixed = {again[1], tiles, whole[1]} | loaded(start) | loaded(programs)
-    within = stored(turn)
-    others = [one for one in loop.body if one is not turn]
-    changed = [name for one in others for name in stored(one) if name in within or name in fixed or name == step]
-    several = [name for name in fixed - {tiles} if sum(name in stored(one) for one in before) > 1]
-    if changed != [step] or several or loop.body.index(counted[0][0]) > loop.body.index(turn) or fixed & within:
-        return None, ""
-    return ast.copy_location(ast.Name(whole[1], ast.Load()), loop), f"{step} == {again[1]} - 1"
 
 
 def _is_step(stmt: ast.AugAssign, name: str) -> bool:

@@ -304,8 +304,7 @@ class PrologueReader:
             loop = found_loop
             body = unrolled(loop) if loop is not None else body
             before, after = self._at_memory(body)
-            is_whole = loop is not None and not loop.is_flat
-            meaning = Definitions(self.function).in_parameters(ast.unparse(loop.stop)) if loop and is_whole else None
+            meaning = Definitions(self.function).in_parameters(ast.unparse(loop.stop)) if loop else None
             self._stop = ast.unparse(meaning) if meaning is not None else ""
             answers = list(wanted) or names_of_tile(before, after, self.source)
         if not answers:
@@ -391,15 +390,13 @@ class PrologueReader:
             self._refuse_other_stores(loop)
             if programs:
                 self.assumed.append(f"{programs} programs are launched")
-            carried = effects.carried(loop.stmt.body) - {loop.number} if not loop.is_flat else set()
+            carried = effects.carried(loop.stmt.body) - {loop.number}
             if carried:
                 said = f"{', '.join(sorted(carried))}, which the loop of line {loop.stmt.lineno} changes,"
                 self.assumed.append(f"{said} moves no store off its tile")
             if line := effects.left_after(body)[0]:
                 self.assumed.append(f"line {line} ends no program before its last tile")
-            if loop.is_flat:
-                self.assumed.append(f"the loop of line {loop.stmt.lineno} takes each program through all of its tiles")
-            elif self._is_readable(loop.stop, body, answers):
+            if self._is_readable(loop.stop, body, answers):
                 test = ast.Compare(loop.stop, [ast.NotEq()], [ast.Name("num_pids", ast.Load())])
                 found.append(
                     ast.copy_location(ast.If(test, [assign(NO_TILE, ast.Constant(1), loop.stmt)], []), loop.stmt)
