@@ -186,21 +186,26 @@ def _flat(stmt: ast.stmt, before: list[ast.stmt]) -> TileLoop | None:
         for turn, by in turns:
             number, programs, k = ast.unparse(by.target), ast.unparse(by.value), stmt.body.index(turn)
             step = ast.unparse(turn.test).removesuffix(" == 0")
-            said = {name: [ast.unparse(one) for one in before if name in stored(one)] for name in (number, own, step)}
-            begun = re.match(rf"{number} = (.+) - {re.escape(programs)}$", *said[number][:1] or [""])
-            whole = re.match(rf"{own} = (\w+) // {re.escape(programs)}$", *said[own][:1] or [""])
-            if not begun or not whole or len(said[number]) > 1 or said[step] != [f"{step} = -1"]:
+            said = {name: [one for one in before if name in stored(one)] for name in (number, own, step)}
+            begun, whole = (said[name][0] if said[name] else None for name in (number, own))
+            if not (step.isidentifier() and isinstance(begun, ast.Assign) and isinstance(begun.value, ast.BinOp)
+                    and isinstance(whole, ast.Assign) and isinstance(whole.value, ast.BinOp)):  # fmt: skip
                 continue
-            start = ast.copy_location(ast.parse(begun[1], mode="eval").body, stmt)
-            fixed = {steps, whole[1]} | loaded(start) | loaded(by.value)
+            start, total = begun.value.left, whole.value.left
+            rest = f"if {ast.unparse(start)} < ({ast.unparse(total)}) % {programs}:\n    {own} += 1"
+            plain = (
+                f"{number} = ({ast.unparse(start)}) - {programs}\n{own} = ({ast.unparse(total)}) // {programs}\n{rest}"
+            )
+            texts = [ast.unparse(one) for name in (number, own, step) for one in said[name]]
+            fixed = {steps} | loaded(total) | loaded(start) | loaded(by.value)
             counted = [f"{step} = tl.where({step} == {steps} - 1, 0, {step} + 1)"]
             changed = [name for one in stmt.body if one is not turn for name in stored(one)]
             if (
-                said[own][1:] != [f"if {begun[1]} < {whole[1]} % {programs}:\n    {own} += 1"]
+                texts != [ast.unparse(one) for one in ast.parse(f"{plain}\n{step} = -1").body]
                 or [ast.unparse(one) for one in stmt.body[:k] if step in stored(one)] != counted
                 or {*changed} & (stored(turn) | fixed | {own}) or changed.count(step) > 1
-                or stored(turn) & {*fixed, own}
-                or any(sum(name in stored(one) for one in before) > 1 for name in fixed) or not _from_id(start, before)
+                or stored(turn) & {*fixed, own} or not _from_id(start, before)
+                or any(sum(name in stored(one) for one in before) > 1 for name in fixed)
             ):  # fmt: skip
                 continue
             last = [one for one in stmt.body if isinstance(one, ast.If) and not one.orelse
@@ -208,8 +213,7 @@ def _flat(stmt: ast.stmt, before: list[ast.stmt]) -> TileLoop | None:
             parts = [one.body if one is turn or one in last else [one] for one in stmt.body]
             body = [one for part in parts for one in part if one is not by]
             loop = ast.copy_location(ast.For(stmt.target, stmt.iter, body, []), stmt)
-            stop = ast.copy_location(ast.Name(whole[1], ast.Load()), stmt)
-            return TileLoop(number, start, stop, by.value, loop, before, is_of_steps=True)
+            return TileLoop(number, start, total, by.value, loop, before, is_of_steps=True)
     return None
 
 

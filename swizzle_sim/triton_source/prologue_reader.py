@@ -457,7 +457,7 @@ class PrologueReader:
             for one in ast.walk(stmt):
                 if isinstance(one, ast.Assign | ast.AugAssign | ast.For):
                     for name in stored(one):
-                        values.setdefault(name, []).append(one)
+                        values.setdefault(name, []).extend(slice_of([one], {name})[0])
         seen: set[str] = set()
         todo: list[ast.AST] = [test]
         for one in todo:
