@@ -109,13 +109,16 @@ def kernel(draw: Random) -> Source:
 
 def _flat(draw: Random, head: str, store: str, start: str) -> str:
     """One loop over all steps of all tiles of a program, with a fault in some."""
+
     def other(right: str, *wrong: str) -> str:
         return draw.choice([right] * (8 * len(wrong)) + [*wrong])
 
     turn = f"number += {other('p', '2', 'p + 1')}\ntile = number\n" + re.sub(r"\b(continue|break)\b", "pass", head)
     last = other("at == steps - 1", "at == steps - 2", "at == 0", "at == 1", "number >= 0")
     rest = other("", "tile = tile // 2", "pid_m = num_pid_m - 1 - pid_m", "steps = 1", "p = 2", "at = at + 1")
-    step = f"at = tl.where(at == steps - 1, {other('0', '1')}, at + 1)\nif at == {other('0', '1')}:\n{_indented(turn)}\n"
+    step = (
+        f"at = tl.where(at == steps - 1, {other('0', '1')}, at + 1)\nif at == {other('0', '1')}:\n{_indented(turn)}\n"
+    )
     inside = f"{step}{rest}\nif {last}:\n{_indented(store)}"
     return (
         f"p = {other('tl.num_programs(0)', '2 * tl.num_programs(0)')}\nsteps = 2\nstart = {start}\nall = {other('total', 'total - 1')}\n"
