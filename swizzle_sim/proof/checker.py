@@ -560,13 +560,13 @@ class Reader:
         """A number of the text."""
         return number(value)
 
-    given: Callable[[Any, Poly], Any]  # a number of sides and sizes
-    known: Callable[[Any, Any], int | None]  # one that is the same whatever the launch
-    id: Callable[[Any, str], Any]  # the workgroup
-    divided: Callable[[Any, Any, Any], tuple[Any, Any]]  # quotient and remainder
-    operation: Callable[[Any, str, Any, Any], Any]
-    choice: Callable[[Any, ast.expr, ast.expr, ast.expr], Any]  # of two expressions
-    branch: Callable[[Any, ast.expr, list[ast.stmt], list[ast.stmt]], None]  # of two blocks
+    given: Callable[[Poly], Any]  # a number of sides and sizes
+    known: Callable[[Any], int | None]  # one that is the same whatever the launch
+    id: Callable[[str], Any]  # the workgroup
+    divided: Callable[[Any, Any], tuple[Any, Any]]  # quotient and remainder
+    operation: Callable[[str, Any, Any], Any]
+    choice: Callable[[ast.expr, ast.expr, ast.expr], Any]  # of two expressions
+    branch: Callable[[ast.expr, list[ast.stmt], list[ast.stmt]], None]  # of two blocks
 
 
 class Run(Reader):
@@ -840,7 +840,9 @@ class BitRun(Reader):
     def holds(self) -> None:
         """Refuse unless the text is a bijection of the launch, or the condition leaves the launch out."""
         bits, launches = self.bits, self.launches
-        if launches.condition and not self.truth(launches.condition):
+        holds = self.truth(launches.condition) if launches.condition else 1
+        need(holds < 2, "a condition that differs between workgroups")
+        if not holds:
             return
         self.block(launches.body)
         tile = [self.read(name) for name in launches.results]
@@ -870,13 +872,19 @@ class BitRun(Reader):
 
     def branch(self, test: ast.expr, then: list[ast.stmt], other: list[ast.stmt]) -> None:
         """Run each block at the workgroups that take it."""
-        decided, before, here, ends = self.truth(test), dict(self.values), self.live, []
+        decided, before, here, ends = self.truth(test), self.values, self.live, []
+        if decided < 2:
+            self.block(then if decided else other)
+            return
         for side, body in ((decided, then), (self.bits.equal(decided, 0), other)):
             self.values, self.live = dict(before), self.bits.pick(here, side, 0)
-            self.block(body if self.live else ())
+            self.block(body)
             ends.append(self.values)
-        names, self.live = {name for one in ends for name in one}, here
-        self.values = {name: self.bits.choose(decided, *(one.get(name, [0]) for one in ends)) for name in names}
+        names, self.values, self.live = {name for one in ends for name in one}, {}, here
+        for name in names:  # one that is not assigned on a side has there what it had before
+            if is_supplied(name) or name in self.launches.sizes or all(name in one for one in ends):
+                sides = (one[name] if name in one else self.supplied(name) for one in ends)
+                self.values[name] = self.bits.choose(decided, *sides)
 
     def choice(self, test: ast.expr, then: ast.expr, other: ast.expr) -> list[int]:
         """Either value."""
@@ -910,7 +918,7 @@ class BitRun(Reader):
         """Value of an operation."""
         bits, by = self.bits, self.known(b)
         if op in ("FloorDiv", "Mod", "cdiv"):
-            a = self.operation("Add", self.operation("Add", a, b), [1]) if op == "cdiv" else a
+            a = self.operation("Add", self.operation("Add", a, b), bits.constant(-1)) if op == "cdiv" else a
             return self.fits(self.divided(a, b)[op == "Mod"])
         if op in ("LShift", "RShift"):
             if by is None or not 0 <= by < 32:
@@ -953,18 +961,16 @@ class BitRun(Reader):
 
 def launches_of(launches: Launches) -> list[tuple[int, ...]]:
     """Launches that a condition may hold on, the smallest first: of sides that it says are powers of two."""
-    whole = launches.condition
-    parts = [whole] if whole else []
+    parts = [launches.condition] if launches.condition else []
     for one in parts:
         parts += one.values if isinstance(one, ast.BoolOp) and isinstance(one.op, ast.And) else []
-    said = {ast.unparse(one) for one in parts}
-    of = {name for name in (*launches.sides, "num_pids") if f"{name} & {name} - 1 == 0" in said}
-    of |= {*launches.sides} if "num_pids" in of else set()
-    for one, other in [(one, other) for one in launches.sides for other in launches.sides] * 2:
-        of |= {other} if one in of and said & {f"{one} == {other}", f"{other} == {one}"} else set()
-    need(of >= {*launches.sides}, "sides that may be no powers of two")
-    powers = [tuple(2**k for k in one) for one in itertools.product(range(31), repeat=len(launches.sides))]
-    return sorted((one for one in powers if math.prod(one) <= INT32_MAX), key=math.prod)
+    said, sides = {ast.unparse(one) for one in parts}, launches.sides
+    powers = {name for name in sides if said & {f"{name} & {name} - 1 == 0", "num_pids & num_pids - 1 == 0"}}
+    for one, other in [*itertools.permutations(sides, 2)] * 2:
+        powers |= {other} & {other if one in powers and said & {f"{one} == {other}", f"{other} == {one}"} else one}
+    need(powers >= {*sides}, "sides that may be no powers of two")
+    found = itertools.product([2**k for k in range(31)], repeat=len(sides))
+    return sorted((one for one in found if math.prod(one) <= INT32_MAX), key=math.prod)
 
 
 def reach(file: Mapping[str, Any]) -> tuple[int, str]:

@@ -82,7 +82,7 @@ def _by_bits(form: Form, kind: str, sizes: Mapping[str, int] | None, where: Cond
     certificate = document(given, [])
     try:
         workgroups, _ = reach(certificate)
-    except Refused:
+    except (Refused, LookupError, ValueError, RecursionError):
         return None
     if workgroups < LARGEST_SIZE:
         return None

@@ -49,7 +49,7 @@ class Facts(NamedTuple):
 
     readable: Callable[[ast.expr], bool]  # whether a condition is arithmetic of what the tile is computed from
     is_inside: Callable[[str, ast.expr, ast.expr], bool]  # whether a coordinate times a block is below a size
-    count: Callable[[str], ast.expr | None]  # how many values a coordinate has
+    extent: Callable[[str], ast.expr | None]  # how many values a coordinate has
     values: Mapping[str, ast.expr]  # of names that are assigned once
 
 
@@ -455,7 +455,7 @@ class Effects:
 
     def _sizes(self, name: str) -> list[str]:
         """What counts a coordinate, and the sizes that this is made of."""
-        count = self.facts.count(name)
+        count = self.facts.extent(name)
         parts = rounded_up(count) if count is not None else None
         known = [count, *(ast.Name(one, ast.Load()) for one in loaded(parts[0]))] if count and parts else [count]
         return [text for one in known if one is not None for text in self._factors(one)]
