@@ -257,7 +257,10 @@ IN_FLAT = (("steps * own", "own"), ("own += 1", "own += 2"), ("total // p", "(to
 
 def flat(*turned):
     text = triton(FLAT.replace(*turned) if turned else FLAT).replace("c, M, N", "c, M, N, K")
-    return text.replace("        pass\n        pid_m = t // num_pid_n\n        pid_n = t % num_pid_n\n        pass\n        ", "            ")
+    return text.replace(
+        "        pass\n        pid_m = t // num_pid_n\n        pid_n = t % num_pid_n\n        pass\n        ",
+        "            ",
+    )
 
 
 LOOPS = {
@@ -383,7 +386,9 @@ def test_a_verdict_names_its_launches_and_what_it_supposes(tmp_path):
     assert "of one axis in tiles, of pid_m and pid_n, supposing that NUM_SMS programs are launched" in found.message
     path.write_text(triton(store=BLOCKED.format("c + S * om[:, None] + T * on")).replace("M, N", "M, N, S, T", 1))
     (found,) = check_file(path, function="gemm")
-    assert "proved: every launch of one axis in tiles, of pid_m and pid_n, where S and T keep tiles apart" in found.message
+    assert (
+        "proved: every launch of one axis in tiles, of pid_m and pid_n, where S and T keep tiles apart" in found.message
+    )
     text = tmp_path / "k.swizzle"
     tiles = "pid_m = pid // num_pid_n\npid_n = pid % num_pid_n"
     plane = "x = pid % num_pid_x\ny = pid // num_pid_x"
