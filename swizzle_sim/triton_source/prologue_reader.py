@@ -305,7 +305,7 @@ class PrologueReader:
             body = unrolled(loop) if loop is not None else body
             before, after = self._at_memory(body)
             meaning = Definitions(self.function).in_parameters(ast.unparse(loop.stop)) if loop else None
-            self._stop = ast.unparse(meaning) if meaning is not None else ""
+            self._stop = ast.unparse(Filled(self._known()).visit(copy.deepcopy(meaning))) if meaning is not None else ""
             answers = list(wanted) or names_of_tile(before, after, self.source)
         if not answers:
             self.refuse(
