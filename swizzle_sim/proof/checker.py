@@ -8,6 +8,9 @@ each comparison has to follow from the facts, each quotient and remainder has to
 a multiple of the limit. Two runs with equal results have to be runs of one workgroup. A map of a finite set into itself
 that merges no two elements is a bijection.
 
+A certificate without pieces is of launches whose sides are powers of two: there are few, and the text is run at each,
+on functions of the bits of an id. Curves by Morton and Hilbert are proved so.
+
 A step is ``show goal``: coefficients of at least 0 of facts, of products of two and of facts times monomials, and any
 of equalities, with which ``-1 - goal`` adds up to something below 0 (Farkas; Handelman 1988). All variables are numbers
 of at least 0 with a meaning that does not depend on the path, as ``q3 = A // B`` for the third definition.
@@ -16,6 +19,7 @@ of at least 0 with a meaning that does not depend on the path, as ``q3 = A // B`
 from __future__ import annotations
 
 import ast
+import itertools
 import json
 import math
 import sys
@@ -26,6 +30,7 @@ from typing import Any
 INT32_MAX, MOST_XCDS, LARGEST = 2**31 - 1, 1024, 65536
 SYMBOL = 4096  # literals from here on are any number up to the limit
 MOST_STEPS = 64  # of a loop
+MOST_NODES = 200_000  # of diagrams of one launch
 SIDES = {
     "line": ("num_pids",),
     "tiles": ("num_pid_m", "num_pid_n"),
@@ -458,13 +463,119 @@ def covers(tree: Sequence[Sequence[tuple[Poly, bool]]], depth: int) -> bool:
     return all(part and covers(part, depth + 1) for part in parts)
 
 
-class Run:
+class Reader:
+    """The text: its statements and names, of whatever kind its numbers are."""
+
+    launches: Launches
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}  # None: may differ from what the text gives there
+        self.evaluated = 0
+
+    def block(self, body: Iterable[ast.stmt]) -> None:
+        """Run statements."""
+        for stmt in body:
+            match stmt:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                    self.values[name] = self.number(value)
+                case ast.If(test=test, body=then, orelse=other):
+                    self.branch(test, then, other)
+                case ast.For(
+                    target=ast.Name(id=name),
+                    iter=ast.Call(func=ast.Name(id="range"), args=args),
+                    body=inside,
+                    orelse=[],
+                ):
+                    ends = [self.known(self.number(one)) for one in args]
+                    need(None not in ends and len(ends) < 4, "a loop of unknown length")
+                    steps = range(*ends)  # type: ignore[arg-type]
+                    need(steps.step > 0 and len(steps) <= MOST_STEPS, "a long loop")
+                    for k in steps:
+                        self.values[name] = self.given(number(k))
+                        self.block(inside)
+                case ast.Pass():
+                    pass
+                case _:
+                    raise Refused(f"no statement of a certificate: {ast.unparse(stmt)}")
+
+    def number(self, node: ast.expr) -> Any:  # noqa: PLR0911 - one a kind
+        """Value of an expression, within 32 bits."""
+        self.evaluated += 1
+        need(self.evaluated < 20 * LARGEST, "a long run")
+        match node:
+            case ast.Constant(value=int() as value):
+                return self.given(self.literal(value))
+            case ast.Name(id=name):
+                return self.read(name)
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id="tl"), attr=name), args=[ast.Constant(value=int() as axis)]
+            ):
+                return self.read(f"{name}({axis:d})")
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))):
+                return self.given(number(-value))
+            case ast.UnaryOp(op=ast.USub() | ast.Invert() as op, operand=operand):
+                return self.operation("Sub", self.given(number(-isinstance(op, ast.Invert))), self.number(operand))
+            case ast.IfExp(test=test, body=then, orelse=other):
+                return self.choice(test, then, other)
+            case ast.BinOp(left=left, op=op, right=right):
+                return self.operation(type(op).__name__, self.number(left), self.number(right))
+            case ast.Call(
+                func=ast.Name(id=name) | ast.Attribute(value=ast.Name(id="tl"), attr=name), args=[left, right]
+            ):
+                return self.operation(name, self.number(left), self.number(right))
+        raise Refused(f"no expression of a certificate: {ast.unparse(node)}")
+
+    def read(self, name: str) -> Any:
+        """Value of a name: of the text, of the launch, or of the kernel."""
+        if name not in self.values:
+            self.values[name] = self.supplied(name)
+        need(self.values[name] is not None, f"{name} differs between workgroups and is carried on")
+        return self.values[name]
+
+    def supplied(self, name: str) -> Any:  # noqa: PLR0911 - one a kind
+        """Value of a name that the text has not assigned."""
+        launches = self.launches
+        if name in launches.sides:
+            return self.given(var(name))
+        if name in launches.sizes:
+            return self.given(number(launches.sizes[name]))
+        if name == "num_pids" or name.lower() == "num_xcds":
+            return self.given(launches.total(launches.sides) if name == "num_pids" else launches.xcds)
+        if not is_supplied(name) or name in launches.counts:
+            return self.given(launches.extent(launches.counts[name]) if name in launches.counts else var(f"${name}"))
+        root = self.id(name)
+        if name == "pid":
+            return root
+        if launches.kind == "tiles" and name in ("pid_m", "pid_n"):
+            return self.divided(root, self.given(var("num_pid_n")))[name == "pid_n"]
+        axis = launches.coordinates[name]
+        if launches.kind in ("line", "tiles"):
+            return self.given(number(0)) if axis else root
+        for k in range(axis):
+            root = self.divided(root, self.given(launches.extent(k)))[0]
+        within = axis < len(launches.sides)
+        return self.divided(root, self.given(launches.extent(axis)))[1] if within else self.given(number(0))
+
+    def literal(self, value: int) -> Poly:
+        """A number of the text."""
+        return number(value)
+
+    given: Callable[[Poly], Any]  # a number of sides and sizes
+    known: Callable[[Any], int | None]  # one that is the same whatever the launch
+    id: Callable[[str], Any]  # the workgroup
+    divided: Callable[[Any, Any], tuple[Any, Any]]  # quotient and remainder
+    operation: Callable[[str, Any, Any], Any]
+    choice: Callable[[ast.expr, ast.expr, ast.expr], Any]  # of two expressions
+    branch: Callable[[ast.expr, list[ast.stmt], list[ast.stmt]], None]  # of two blocks
+
+
+class Run(Reader):
     """The text on polynomials, at the workgroups of one path."""
 
     def __init__(self, piece: Piece, state: State):
+        super().__init__()
         self.piece, self.launches, self.state = piece, piece.launches, state
-        self.values: dict[str, Poly | None] = {}  # None: may differ from what the text gives there
-        self.factor, self.evaluated = 1, 0
+        self.factor = 1
         self.bounds: dict[frozenset, int] = {}
 
     def results(self) -> list[Poly] | None:
@@ -490,60 +601,31 @@ class Run:
             need(self.state.holds(plus(top, minus(value, 1))), f"{name} may be outside the grid")
         return found
 
-    def block(self, body: Iterable[ast.stmt]) -> None:
-        """Run statements."""
-        for stmt in body:
-            match stmt:
-                case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                    self.values[name] = self.number(value)
-                case ast.If(test=test, body=then, orelse=other):
-                    self.block(then if self.truth(test) else other)
-                case ast.For(
-                    target=ast.Name(id=name),
-                    iter=ast.Call(func=ast.Name(id="range"), args=args),
-                    body=inside,
-                    orelse=[],
-                ):
-                    ends = [constant(self.state.now(self.number(one))) for one in args]
-                    need(None not in ends and len(ends) < 4, "a loop of unknown length")
-                    steps = range(*ends)  # type: ignore[arg-type]
-                    need(steps.step > 0 and len(steps) <= MOST_STEPS, "a long loop")
-                    for k in steps:
-                        self.values[name] = number(k)
-                        self.block(inside)
-                case ast.Pass():
-                    pass
-                case _:
-                    raise Refused(f"no statement of a certificate: {ast.unparse(stmt)}")
+    def branch(self, test: ast.expr, then: list[ast.stmt], other: list[ast.stmt]) -> None:
+        """Run the block that is taken."""
+        self.block(then if self.truth(test) else other)
 
-    def number(self, node: ast.expr) -> Poly:  # noqa: PLR0911 - one a kind
-        """Value of an expression, within 32 bits."""
-        self.evaluated += 1
-        need(self.evaluated < 20 * LARGEST, "a long run")
-        match node:
-            case ast.Constant(value=int() as value):
-                return var(f"#{value:d}") if value >= SYMBOL else number(value)
-            case ast.Name(id=name):
-                return self.read(name)
-            case ast.Call(
-                func=ast.Attribute(value=ast.Name(id="tl"), attr=name), args=[ast.Constant(value=int() as axis)]
-            ):
-                return self.read(f"{name}({axis:d})")
-            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))):
-                return self.fits(number(-value))
-            case ast.UnaryOp(op=ast.USub() | ast.Invert() as op, operand=operand):
-                return self.fits(minus(self.number(operand), int(isinstance(op, ast.Invert))))
-            case ast.IfExp(test=test, body=then, orelse=other):
-                self.numbers(test)
-                values = self.number(then), self.number(other)
-                return values[not self.truth(test)]
-            case ast.BinOp(left=left, op=op, right=right):
-                return self.operation(type(op).__name__, self.number(left), self.number(right))
-            case ast.Call(
-                func=ast.Name(id=name) | ast.Attribute(value=ast.Name(id="tl"), attr=name), args=[left, right]
-            ):
-                return self.operation(name, self.number(left), self.number(right))
-        raise Refused(f"no expression of a certificate: {ast.unparse(node)}")
+    def choice(self, test: ast.expr, then: ast.expr, other: ast.expr) -> Poly:
+        """Value of the side that is taken; all is evaluated, as a GPU does."""
+        self.numbers(test)
+        values = self.number(then), self.number(other)
+        return values[not self.truth(test)]
+
+    def given(self, value: Poly) -> Poly:
+        """A number of sides and sizes, by the rules."""
+        return self.fits(value) if constant(value) is not None else self.state.now(value)
+
+    def known(self, value: Poly) -> int | None:
+        """A number that is the same whatever the launch; None for others."""
+        return constant(self.state.now(value))
+
+    def literal(self, value: int) -> Poly:
+        """A number of the text, or what stands for it."""
+        return var(f"#{value:d}") if value >= SYMBOL else number(value)
+
+    def divided(self, a: Poly, b: Poly) -> tuple[Poly, Poly]:
+        """Quotient and remainder, which have to be among the facts."""
+        return self.state.quotient(a, b)
 
     def operation(self, op: str, a: Poly, b: Poly) -> Poly:  # noqa: PLR0911 - one a kind
         """Value of an operation."""
@@ -638,50 +720,268 @@ class Run:
         raise Refused(f"no condition of a certificate: {ast.unparse(node)}")
 
     def read(self, name: str) -> Poly:
-        """Value of a name: of the text, of the launch, or of the kernel."""
-        if name not in self.values:
-            self.values[name] = self.supplied(name)
-        value = self.values[name]
-        if value is None:
-            raise Refused(f"{name} differs between workgroups and is carried on")
-        return self.state.now(value)
+        """Value of a name, by the rules."""
+        return self.state.now(super().read(name))
 
-    def supplied(self, name: str) -> Poly:  # noqa: PLR0911 - one a kind
-        """Value of a name that the text has not assigned."""
-        launches = self.launches
-        if name in launches.sides:
-            return var(name)
-        if name in launches.sizes:
-            return number(launches.sizes[name])
-        if name == "num_pids":
-            return launches.total(launches.sides)
-        if name.lower() == "num_xcds":
-            return launches.xcds
-        if not is_supplied(name):
-            return var(f"${name}")
-        if name in launches.counts:
-            return launches.extent(launches.counts[name])
-        need(not self.piece.carried, f"{name} behind a place where one value is carried on")
-        root = self.id()
-        if name == "pid":
-            return root
-        if launches.kind == "tiles" and name in ("pid_m", "pid_n"):
-            return self.state.quotient(root, var("num_pid_n"))[name == "pid_n"]
-        axis = launches.coordinates[name]
-        if launches.kind in ("line", "tiles"):
-            return number(0) if axis else root
-        for k in range(axis):
-            root = self.state.quotient(root, launches.extent(k))[0]
-        return self.state.quotient(root, launches.extent(axis))[1] if axis < len(launches.sides) else number(0)
-
-    def id(self) -> Poly:
+    def id(self, name: str) -> Poly:
         """The workgroup."""
+        need(not self.piece.carried, f"{name} behind a place where one value is carried on")
         if self.piece.linear:
             return var("id")
         value, stride = number(0), number(1)
         for k, side in enumerate(self.launches.sides):
             value, stride = plus(value, mul(stride, var(f"id_{k}"))), mul(stride, var(side))
         return value
+
+
+class Bits:
+    """Functions of the bits of two workgroups' ids, as ordered decision diagrams (Bryant 1986); 0 and 1 are constants.
+
+    A number is a list of such, its lowest bit first, its sign last. Variable 0 is the highest bit of the first id, 1
+    that of the second, and so on: a curve that turns by higher bits stays small.
+    """
+
+    def __init__(self) -> None:
+        self.nodes: list[tuple[int, int, int]] = [(LARGEST, 0, 0), (LARGEST, 1, 1)]  # variable, without it, with it
+        self.place: dict[tuple[int, int, int], int] = {}
+        self.known: dict[tuple[int, int, int], int] = {}
+
+    def node(self, variable: int, low: int, high: int) -> int:
+        """One decision, made once."""
+        if low == high:
+            return low
+        key = variable, low, high
+        if key not in self.place:
+            need(len(self.nodes) < MOST_NODES, "more than is followed bit by bit")
+            self.place[key] = len(self.nodes)
+            self.nodes.append(key)
+        return self.place[key]
+
+    def pick(self, test: int, a: int, b: int) -> int:
+        """``a if test else b``."""
+        if test < 2 or a == b:
+            return a if test else b
+        if (a, b) == (1, 0):
+            return test
+        key = test, a, b
+        if key not in self.known:
+            top = min(self.nodes[one][0] for one in key)
+            low, high = ([self.nodes[one][1 + k] if self.nodes[one][0] == top else one for one in key] for k in (0, 1))
+            self.known[key] = self.node(top, self.pick(*low), self.pick(*high))
+        return self.known[key]
+
+    def equal(self, a: int, b: int) -> int:
+        """Whether two are the same; with 0 it is ``not a``."""
+        return self.pick(a, b, self.pick(b, 0, 1))
+
+    def of_other(self, a: int, found: dict[int, int]) -> int:
+        """The same function of the other id's bits."""
+        if a > 1 and a not in found:
+            variable, low, high = self.nodes[a]
+            found[a] = self.node(variable + 1, self.of_other(low, found), self.of_other(high, found))
+        return found.get(a, a)
+
+    @staticmethod
+    def constant(value: int) -> list[int]:
+        """A number that is the same for all."""
+        return [value >> k & 1 for k in range(value.bit_length() + 1)]
+
+    @staticmethod
+    def alike(*numbers: list[int]) -> zip[tuple[int, ...]]:
+        """Bits of numbers at the same places, of the sign where one is shorter."""
+        width = max(map(len, numbers))
+        return zip(*([*one, *one[-1:] * (width - len(one))] for one in numbers), strict=True)
+
+    def add(self, a: list[int], b: list[int], carry: int = 0) -> list[int]:
+        """``a + b``, and a carry."""
+        found = []
+        for x, y in self.alike([*a, a[-1]], [*b, b[-1]]):
+            same = self.equal(x, y)
+            found.append(self.equal(carry, same))
+            carry = self.pick(same, x, carry)
+        return found
+
+    def less(self, a: list[int], b: list[int]) -> list[int]:
+        """``a - b``."""
+        return self.add(a, [self.equal(one, 0) for one in b], 1)
+
+    def choose(self, test: int, a: list[int], b: list[int]) -> list[int]:
+        """One of two numbers."""
+        return [self.pick(test, x, y) for x, y in self.alike(a, b)]
+
+    def times(self, a: list[int], b: list[int]) -> list[int]:
+        """``a * b``: the sign of ``b`` weighs below 0."""
+        total = [0]
+        for k, bit in enumerate(b):
+            part = [0] * k + [self.pick(bit, one, 0) for one in a]
+            total = (self.less if k == len(b) - 1 else self.add)(total, part)
+        return total
+
+    def divide(self, a: list[int], b: list[int]) -> tuple[list[int], list[int]]:
+        """Quotient and remainder of what is at least 0, bit by bit."""
+        whole, rest = [0], [0]
+        for bit in reversed(a[:-1]):
+            left = self.less([bit, *rest], b)
+            fits = self.equal(left[-1], 0)
+            rest, whole = self.choose(fits, left, [bit, *rest])[: len(b) + 1], [fits, *whole]
+        return whole, rest
+
+
+class BitRun(Reader):
+    """A text at all workgroups of one launch at once, on functions of the bits of an id."""
+
+    def __init__(self, launches: Launches, sides: Sequence[int]):
+        super().__init__()
+        self.launches, self.sides = launches, dict(zip(launches.sides, sides, strict=True))
+        self.bits, total = Bits(), math.prod(sides)
+        self.root = [self.bits.node(2 * k, 0, 1) for k in reversed(range((total - 1).bit_length()))] + [0]
+        self.live = self.bits.add(self.root, self.bits.constant(-total))[-1]  # workgroups that are here: id < total
+
+    def holds(self) -> None:
+        """Refuse unless the text is a bijection of the launch, or the condition leaves the launch out."""
+        bits, launches = self.bits, self.launches
+        holds = self.truth(launches.condition) if launches.condition else 1
+        need(holds < 2, "a condition that differs between workgroups")
+        if not holds:
+            return
+        self.block(launches.body)
+        tile = [self.read(name) for name in launches.results]
+        for name, value in zip(launches.results, tile, strict=True):
+            extent = self.given(launches.total(launches.sides) if name == "pid" else launches.extent_of(name))
+            self.always(bits.pick(value[-1], 0, bits.less(value, extent)[-1]), f"{name} may leave the grid")
+        memo: dict[int, int] = {}
+        two, same = bits.pick(self.live, bits.of_other(self.live, memo), 0), 1
+        for one in (part for column in [*bits.alike(*tile)][::-1] for part in column):
+            two = bits.pick(two, bits.equal(one, bits.of_other(one, memo)), 0)
+        for one in self.root:
+            same = bits.pick(bits.equal(one, bits.of_other(one, memo)), same, 0)
+        need(bits.pick(two, same, 1) == 1, "two of one tile")
+
+    def always(self, test: int, otherwise: str) -> None:
+        """Refuse unless something is so in every workgroup that comes here."""
+        need(self.bits.pick(self.live, test, 1) == 1, otherwise)
+
+    def fits(self, value: list[int]) -> list[int]:
+        """Refuse a value that leaves 32 bits; leave out what only repeats the sign."""
+        for one in value[32:]:
+            self.always(self.bits.equal(one, value[31]), "a value that leaves 32 bits")
+        value = value[:32]
+        while len(value) > 1 and value[-1] == value[-2]:
+            value = value[:-1]
+        return value
+
+    def branch(self, test: ast.expr, then: list[ast.stmt], other: list[ast.stmt]) -> None:
+        """Run each block at the workgroups that take it."""
+        decided, before, here, ends = self.truth(test), self.values, self.live, []
+        if decided < 2:
+            self.block(then if decided else other)
+            return
+        for side, body in ((decided, then), (self.bits.equal(decided, 0), other)):
+            self.values, self.live = dict(before), self.bits.pick(here, side, 0)
+            self.block(body)
+            ends.append(self.values)
+        names, self.values, self.live = {name for one in ends for name in one}, {}, here
+        for name in names:  # one that is not assigned on a side has there what it had before
+            if is_supplied(name) or name in self.launches.sizes or all(name in one for one in ends):
+                sides = (one[name] if name in one else self.supplied(name) for one in ends)
+                self.values[name] = self.bits.choose(decided, *sides)
+
+    def choice(self, test: ast.expr, then: ast.expr, other: ast.expr) -> list[int]:
+        """Either value."""
+        return self.bits.choose(self.truth(test), self.number(then), self.number(other))
+
+    def given(self, value: Poly) -> list[int]:
+        """A number of sides and sizes, at this launch."""
+        for name, side in self.sides.items():
+            value = put(value, name, number(side))
+        found = constant(value)
+        if found is None:
+            raise Refused("a size or a number of XCDs without a value")
+        return self.fits(self.bits.constant(found))
+
+    def known(self, value: list[int]) -> int | None:
+        """A number that is the same for all workgroups; None for others."""
+        one = sum(bit << k for k, bit in enumerate(value)) - (value[-1] << len(value))
+        return one if {*value} <= {0, 1} else None
+
+    def id(self, name: str) -> list[int]:
+        """The workgroup."""
+        return self.root
+
+    def divided(self, a: list[int], b: list[int]) -> tuple[list[int], list[int]]:
+        """Quotient and remainder of what is at least 0 by what is at least 1."""
+        self.always(self.bits.equal(a[-1], 0), "a dividend that may be below 0")
+        self.always(self.bits.equal(self.bits.less([0], b)[-1], 1), "a divisor that may be below 1")
+        return self.bits.divide(a, b)
+
+    def operation(self, op: str, a: list[int], b: list[int]) -> list[int]:
+        """Value of an operation."""
+        bits, by = self.bits, self.known(b)
+        if op in ("FloorDiv", "Mod", "cdiv"):
+            a = self.operation("Add", self.operation("Add", a, b), bits.constant(-1)) if op == "cdiv" else a
+            return self.fits(self.divided(a, b)[op == "Mod"])
+        if op in ("LShift", "RShift"):
+            if by is None or not 0 <= by < 32:
+                raise Refused("a shift out of range")
+            return self.fits([0] * by + a if op == "LShift" else a[by:] or a[-1:])
+        made: dict[str, Callable[[], list[int]]] = {
+            "Add": lambda: bits.add(a, b),
+            "Sub": lambda: bits.less(a, b),
+            "Mult": lambda: bits.times(a, b),
+            "min": lambda: bits.choose(bits.less(a, b)[-1], a, b),
+            "max": lambda: bits.choose(bits.less(a, b)[-1], b, a),
+            "BitAnd": lambda: [bits.pick(x, y, 0) for x, y in bits.alike(a, b)],
+            "BitOr": lambda: [bits.pick(x, 1, y) for x, y in bits.alike(a, b)],
+            "BitXor": lambda: [bits.equal(x, bits.equal(y, 0)) for x, y in bits.alike(a, b)],
+        }
+        need(op in made, f"no rule for {op}")
+        return self.fits(made[op]())
+
+    def truth(self, node: ast.expr) -> int:
+        """Where a condition holds; all of it is evaluated, as a GPU does."""
+        bits = self.bits
+        match node:
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return bits.equal(self.truth(operand), 0)
+            case ast.BoolOp(op=op, values=values):
+                is_all = isinstance(op, ast.And)
+                found = int(is_all)
+                for one in map(self.truth, values):
+                    found = bits.pick(found, one, 0) if is_all else bits.pick(found, 1, one)
+                return found
+            case ast.Compare(left=left, ops=[op], comparators=[right]):
+                a, b = self.number(left), self.number(right)
+                below, above = bits.less(a, b)[-1], bits.less(b, a)[-1]
+                equal = bits.pick(below, 0, bits.equal(above, 0))
+                name = type(op).__name__
+                found = {"L": below, "G": above}.get(name[0], equal)
+                return bits.equal(found, int(name != "NotEq")) if name[-1] != "E" else bits.pick(found, 1, equal)
+        raise Refused(f"no condition of a certificate: {ast.unparse(node)}")
+
+
+def launches_of(launches: Launches) -> list[tuple[int, ...]]:
+    """Launches that a condition may hold on, the smallest first: of sides that it says are powers of two."""
+    parts = [launches.condition] if launches.condition else []
+    for one in parts:
+        parts += one.values if isinstance(one, ast.BoolOp) and isinstance(one.op, ast.And) else []
+    said, sides = {ast.unparse(one) for one in parts}, launches.sides
+    powers = {name for name in sides if said & {f"{name} & {name} - 1 == 0", "num_pids & num_pids - 1 == 0"}}
+    for one, other in [*itertools.permutations(sides, 2)] * 2:
+        powers |= {other} & {other if one in powers and said & {f"{one} == {other}", f"{other} == {one}"} else one}
+    need(powers >= {*sides}, "sides that may be no powers of two")
+    found = itertools.product([2**k for k in range(31)], repeat=len(sides))
+    return sorted((one for one in found if math.prod(one) <= INT32_MAX), key=math.prod)
+
+
+def reach(file: Mapping[str, Any]) -> tuple[int, str]:
+    """Up to how many workgroups a text is a bijection of every launch of a condition, bit by bit, and why no more."""
+    launches = Launches(file)
+    for sides in launches_of(launches):
+        try:
+            BitRun(launches, sides).holds()
+        except Refused as refused:
+            return math.prod(sides) - 1, str(refused)
+    return INT32_MAX, ""
 
 
 def is_supplied(name: str) -> bool:
@@ -699,6 +999,10 @@ def check(file: Mapping[str, Any]) -> str:
 
 def _checked(file: Mapping[str, Any]) -> str:
     launches, start, carried, factor = Launches(file), 0, "", 1
+    if not file["pieces"]:
+        shown, why = reach(file)
+        need(file["max_workgroups"] <= shown, why)
+        start = len(launches.body)
     for written in file["pieces"]:
         piece = Piece(written, launches, start, carried)
         factor = max(factor, piece.check())
@@ -707,7 +1011,10 @@ def _checked(file: Mapping[str, Any]) -> str:
     most, xcds = file["max_workgroups"], file["max_xcds"]
     need(type(most) is int and type(xcds) is int and 0 < most <= INT32_MAX // factor, "values that leave 32 bits")
     largest = max(launches.literal, LARGEST if launches.free else 1)
-    need(0 < xcds <= min(launches.num_xcds or MOST_XCDS, most // largest), "more XCDs than that")
+    need(
+        0 < xcds <= min(launches.num_xcds or MOST_XCDS, most // largest if file["pieces"] else most),
+        "more XCDs than that",
+    )
     need(launches.num_xcds in (None, xcds), "more XCDs than that")
     where = f", where {launches.where}" if launches.where else ""
     sizes = "".join(f", {name}={value}" for name, value in launches.sizes.items())

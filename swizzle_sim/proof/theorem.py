@@ -70,6 +70,39 @@ def prove(
     steps: int = MOST_STEPS,
 ) -> Proof:
     """Try to show that a candidate is a bijection of every launch."""
+    found = _by_facts(form, kind, sizes, where, num_xcds, steps)
+    return found if found.holds or where is None else _by_bits(form, kind, sizes, where, num_xcds) or found
+
+
+def _by_bits(form: Form, kind: str, sizes: Mapping[str, int] | None, where: Cond, num_xcds: int | None) -> Proof | None:
+    """A proof bit by bit where a condition leaves launches whose sides are powers of two; None where there is none."""
+    from swizzle_sim.proof.checker import Refused, reach  # noqa: PLC0415 - so that it can be run by its own name
+
+    given = _given(form, kind, sizes, where, num_xcds)
+    certificate = document(given, [])
+    try:
+        workgroups, _ = reach(certificate)
+    except (Refused, LookupError, ValueError, RecursionError):
+        return None
+    if workgroups < LARGEST_SIZE:
+        return None
+    xcds = num_xcds or MOST_XCDS
+    _KEPT.get([]).append({**certificate, "max_workgroups": workgroups, "max_xcds": xcds})
+    return Proof(True, "", workgroups, xcds, 1)
+
+
+def _given(
+    form: Form, kind: str, sizes: Mapping[str, int] | None, where: Cond | None, num_xcds: int | None
+) -> dict[str, Any]:
+    """What a certificate speaks of."""
+    given = {"text": emit_text(form), "kind": kind, "where": emit_condition(where) if where else ""}
+    return {**given, "sizes": dict(sizes or {}), "num_xcds": num_xcds}
+
+
+def _by_facts(
+    form: Form, kind: str, sizes: Mapping[str, int] | None, where: Cond | None, num_xcds: int | None, steps: int
+) -> Proof:
+    """A proof by facts of polynomials, or why there is none."""
     small = [value for value in (sizes or {}).values() if value <= LARGEST_LITERAL]
     of_text = max(largest_literal(form.body), 1, *small)  # a size with a value is as a literal
     literal = max(of_text, largest_literal((where,)) if where else 1)
@@ -84,8 +117,7 @@ def prove(
     xcds = min(num_xcds or MOST_XCDS, workgroups // (literal if not form.reads_sizes else max(literal, LARGEST_SIZE)))
     if num_xcds and num_xcds > xcds:
         return Proof(False, f"{num_xcds} XCDs times the largest literal", certificates=budget.certificates)
-    given: dict[str, Any] = {"text": emit_text(form), "kind": kind, "where": emit_condition(where) if where else ""}
-    given |= {"sizes": dict(sizes or {}), "num_xcds": num_xcds, "max_workgroups": workgroups, "max_xcds": xcds}
+    given = _given(form, kind, sizes, where, num_xcds) | {"max_workgroups": workgroups, "max_xcds": xcds}
     from swizzle_sim.proof.checker import Refused, check  # noqa: PLC0415 - so that it can be run by its own name
 
     certificate = document(given, pieces)

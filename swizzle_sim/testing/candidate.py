@@ -38,8 +38,8 @@ class Candidate(Protocol):
         Inputs and results at least.
     most_workgroups : int
         How many are tried, all launches together, where nobody says which launches.
-    names, assumed : tuple of str
-        Names that hold the tile in a file, and what is supposed and not read.
+    names, strides, assumed : tuple of str
+        Names that hold the tile in a file, arguments that have to keep tiles apart in memory, what is supposed.
     tiles : tuple of str
         What its coordinates count up to, where workgroups without a tile return at once.
     counted : (str, Form) or None
@@ -50,6 +50,7 @@ class Candidate(Protocol):
     counted: tuple[str, Form] | None
     name: str
     names: tuple[str, ...]
+    strides: tuple[str, ...]
     assumed: tuple[str, ...]
     tiles: tuple[str, ...]
     sizes: dict[str, Any]
@@ -83,7 +84,7 @@ class TextCandidate:
         self.sizes = {name: int(value) for name, value in sizes.items() if not isinstance(value, str)}
         self.form = self.swizzle.form
         self.reads = self.form.inputs
-        self.assumed = prologue.assumed if prologue else ()
+        self.assumed, self.strides = (prologue.assumed, prologue.strides) if prologue else ((), ())
         self.names = text.answers
         in_c = not text.filename.endswith((".py", *TEXTS))
         self._unmodelled = (

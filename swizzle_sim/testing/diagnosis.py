@@ -53,7 +53,9 @@ def at_own_values(candidate: Candidate, outcome: Outcome, options: Options) -> t
 
 def candidates_of(form: Form, outcome: Outcome, options: Options) -> Iterator[str]:
     """Conditions that no launch tried contradicts, those of the literals of the text first."""
-    for text in dict.fromkeys([*_of_literals(form, options), outcome.domain]):
+    of_literals = [*_of_literals(form, options)]
+    wider = [text for text in of_literals if " == " not in text or "%" in text]  # than one count of a side
+    for text in dict.fromkeys([*wider, outcome.domain, *of_literals]):
         # what divides or is equal is proved or not; a bound that few launches meet says little though it is true
         least = _LEAST if _BOUND.search(text) else 1
         if named(text) and fits(text, outcome.trials, least):

@@ -34,6 +34,7 @@ class FunctionCandidate:
     counted: tuple[str, Form] | None = None
     names: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
+    strides: tuple[str, ...] = ()
     tiles: tuple[str, ...] = ()
 
     def __init__(self, function: Callable[..., Any], sizes: Mapping[str, int | str], name: str = ""):

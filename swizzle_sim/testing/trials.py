@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -146,12 +146,18 @@ def try_points(candidate: Candidate, points: Iterable[Point]) -> Outcome:
 
 def spoken_of(candidate: Candidate) -> str:
     """Launches and names that a verdict of a candidate speaks of, and what it supposes."""
-    names = [name for name in candidate.names if not name.startswith(("returned_", "guarded_"))]
-    listed = (
-        f"of {', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(f"of {name}" for name in names)
-    )
+    names = _listed([name for name in candidate.names if not name.startswith(("returned_", "guarded_"))])
+    strides = _listed(candidate.strides)
+    apart = f"where {strides} keep{'s' * (len(candidate.strides) == 1)} tiles apart" if strides else ""
     supposed = f"supposing that {', that '.join(candidate.assumed)}" if candidate.assumed else ""
-    return ", ".join(part for part in (KINDS[kind_of(candidate.form)], listed, supposed) if part)
+    return ", ".join(
+        part for part in (KINDS[kind_of(candidate.form)], names and f"of {names}", apart, supposed) if part
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names as they stand in a sentence."""
+    return " and ".join([", ".join(names[:-1]), *names[-1:]][len(names) < 2 :])
 
 
 def points_of(

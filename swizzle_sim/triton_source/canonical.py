@@ -341,7 +341,10 @@ class Canonical(ast.NodeTransformer):
         built = as_expression(node, self.aliases) if not own else None
         if built is not None:
             return self.visit(built)
+        stores = isinstance(node.func, ast.Attribute) and node.func.attr == "store" and not called
+        descriptor = node.func if stores and not (self.source is not None and self.source.in_c) else None
         self.generic_visit(node)
+        node.func = descriptor or node.func  # what is stored to
         if called == "swizzle2d":  # put in place as the file's own functions are
             node.func = ast.copy_location(ast.Name(called, ast.Load()), node)
         if called:

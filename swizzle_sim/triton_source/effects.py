@@ -8,10 +8,13 @@ memory, threads, a flag) is assumed to leave no workgroup out, and said.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import combinations
 from typing import NamedTuple
 
-from swizzle_sim.triton_source.answers import count_of
+from swizzle_sim.language.ir import GRID_NAMES
+from swizzle_sim.triton_source.definitions import rounded_up
 from swizzle_sim.triton_source.imports import Imports
 from swizzle_sim.triton_source.slices import assign, loaded, own_statements, slice_of, stored
 from swizzle_sim.triton_source.source_file import SourceFile, defaults_of, literal_axis, parameters_of
@@ -21,7 +24,7 @@ OWN_ID = "own id "  # before an axis: an id that the tile is computed from, wher
 UNFOLLOWED = "unfollowed"  # beside what a call of C hands on that is not read: how is not known
 _GONE = "has_returned"
 # What arrives of a source: all of it, or parts, each with its divisor and a star where it has been multiplied. A
-# quotient and a remainder of one divisor, one of them multiplied, are all of it.
+# quotient and a remainder of one divisor, one of them multiplied, are all of it. All of it has its factors there.
 _ALL = frozenset({("all", "")})
 _NONE: frozenset[tuple[str, str]] = frozenset()
 # Calls that hand on all of their arguments at these places, or under these names.
@@ -32,6 +35,8 @@ _KEEP: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {
     "advance": ((0, 1), ("base", "offsets")),
     "range": ((0, 1, 2), ()),
 }  # fmt: skip
+_STRIDES = "strides"  # of a block of memory, beside the sources of its place
+_ITEMS = "#"  # among factors: from here on it is the place of an item, not of a tile
 _NUMBERS_OF_NONE = ("arange", "zeros", "full", "num_programs")
 _STORES = ("store", "call", "scatter", "async_copy_local_to_global", "store_tensor_descriptor")
 _LOSSY_CALLS = ("min", "max", "minimum", "maximum", "where", "abs", "clamp", "cdiv")  # of C
@@ -46,6 +51,7 @@ class Facts(NamedTuple):
 
     readable: Callable[[ast.expr], bool]  # whether a condition is arithmetic of what the tile is computed from
     is_inside: Callable[[str, ast.expr, ast.expr], bool]  # whether a coordinate times a block is below a size
+    extent: Callable[[str], ast.expr | None]  # how many values a coordinate has
     values: Mapping[str, ast.expr]  # of names that are assigned once
 
 
@@ -67,16 +73,22 @@ class Effects:
         plain = [name for stmt in body if isinstance(stmt, ast.Assign) for name in stored(stmt)]
         every = [one.id for stmt in body for one in ast.walk(stmt) if isinstance(one, ast.Name)
                  and isinstance(one.ctx, ast.Store)]  # fmt: skip
+        self._lengths = {name for stmt in body for one in ast.walk(stmt) if isinstance(one, ast.Call)
+                         and ast.unparse(one.func) == "tl.arange" for name in loaded(one)}  # fmt: skip
         self._twice = {name for name in every if every.count(name) > 1 or name not in plain}
         needed = slice_of(body, set(answers))[0]
         self._own_axes = {literal_axis(call) for stmt in needed for call in source.id_calls(stmt)}
         self._follow(body, {})
         whole = [key for key, flow in self._flows.items() if set(self.answers) <= flow.keys()]
         self._stores = {*whole} or {*self._flows}
-        self.changed = self._lossy([self._flows[key] for key in whole or self._flows])
+        stored_to = [self._flows[key] for key in whole or self._flows]
+        self.changed = self._lossy(stored_to)
         last = [self._flows[key] for key in whole]
         # whether something that is not read, or not seen, stores the tile
         self.is_unfollowed = source.in_c and (not self._flows or any(UNFOLLOWED in flow for flow in last))
+        self.strides: set[str] = set()  # arguments that have to keep tiles apart
+        if not self.changed and not all(map(self._keeps_apart, stored_to)):
+            self.changed = max(self._lines.values(), default=1)
         if self._flows and not whole:
             self.changed = self.changed or max(self._lines.values(), default=1)
         self.arrived = arrived = {one for flow in self._flows.values() for one in flow}
@@ -160,6 +172,7 @@ class Effects:
         if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Lt)):
             return False
         first = _first_item(self._meaning(test.left))
+        first = self._meaning(first) if first is not None else None
         match first:
             case None:  # of the block alone, the same in all workgroups
                 return True
@@ -261,7 +274,8 @@ class Effects:
             if name in _STORES or name.startswith("atomic_"):
                 self._adds = self._adds or name.startswith("atomic_")
                 parts = call.args if self.source.in_c else _address(call, name)
-                flow = _together(*(self._flow(part, known) for part in parts))
+                in_one = len(parts) == 1 or not self.source.in_c
+                flow = _together(*(self._flow(one, known) for one in parts)) if in_one else self._each(parts, known)
                 if name == "call":
                     flow[UNFOLLOWED] = _NONE
                 if not self.source.in_c:
@@ -351,15 +365,25 @@ class Effects:
             case ast.Subscript(value, index) if not self._flow(index, known):
                 return self._flow(value, known)
             case ast.Tuple(parts) | ast.List(parts):
-                return _together(*(_multiplied(self._flow(part, known), "") for part in parts))
+                return self._each(parts, known)
             case ast.IfExp(test, yes, no) if not self._flow(test, known):
                 return _of_either(self._flow(yes, known), self._flow(no, known))
         return dict.fromkeys(_together(*(self._flow(one, known) for one in ast.iter_child_nodes(node))), _NONE)
+
+    def _each(self, parts: Sequence[ast.expr], known: Mapping[str, Flow]) -> Flow:
+        """Sources of several values, each with a place of its own."""
+        return _together(*(_multiplied(self._flow(one, known), "", (f"[{k}]",)) for k, one in enumerate(parts)))
 
     def _of_binary(self, node: ast.BinOp, left: Flow, op: ast.operator, right: Flow) -> Flow:
         both = _together(left, right)
         lost = dict.fromkeys(both, _NONE)
         if isinstance(op, ast.Add | ast.Sub):  # ``a - a // n * n`` is no longer a
+            length = self._length(node)
+            if any(what.startswith("all") and not self._strides(of := by.split("|")[1:]) and not length <= {*of}
+                   for parts in both.values() for what, by in parts):  # fmt: skip
+                return lost  # the items of one tile, and of the next
+            both = {one: frozenset((what, f"{by}|{_ITEMS}" if length and what == "all*" else by) for what, by in parts)
+                    for one, parts in both.items()}  # fmt: skip
             for one in left.keys() & right.keys():
                 if _is_whole(left[one]) or _is_whole(right[one]):
                     both[one] = _NONE
@@ -371,17 +395,77 @@ class Effects:
         if isinstance(op, ast.Mult):
             factor = node.right if left else node.left
             is_odd = isinstance(factor, ast.Constant) and (factor.value == 0 or not isinstance(factor.value, int))
-            is_odd = is_odd or self._is_of_other_axis(both, factor)
-            return lost if (left and right) or is_odd else _multiplied(both, ast.unparse(factor))
+            return lost if (left and right) or is_odd else _multiplied(both, ast.unparse(factor), self._factors(factor))
         if isinstance(op, ast.FloorDiv | ast.Mod) and not right:
             return {one: self._left(node, parts) for one, parts in left.items()}
         return both if isinstance(op, ast.LShift) and not right else lost
 
-    def _is_of_other_axis(self, flow: Flow, factor: ast.expr) -> bool:
-        """Whether a row is multiplied by the number of rows, or a column by that of columns."""
-        names = set(map(self._name_meant, loaded(factor)))
-        pairs = zip(self.answers, ("pid_m", "pid_n"), strict=False) if len(self.answers) == 2 else ()
-        return any(name in flow and count_of(axis, names) for name, axis in pairs)
+    def _factors(self, node: ast.expr, depth: int = 0) -> tuple[str, ...]:
+        """Factors of a product in names that the kernel does not assign; ``?`` for what is no product of such."""
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+            return (*self._factors(node.left, depth), *self._factors(node.right, depth))
+        if isinstance(node, ast.Constant) or rounded_up(node):
+            return (ast.unparse(node),)
+        if not isinstance(node, ast.Name) or depth > _MOST_CALLS:
+            return ("?",)
+        meant = ast.parse(self._name_meant(node.id), mode="eval").body
+        value = self.facts.values.get(node.id) or self.source.constants.get(node.id)
+        if value is not None or ast.unparse(meant) != node.id:
+            return self._factors(meant if value is None else value, depth + 1)
+        return ("?",) if node.id in self._twice else (node.id,)
+
+    def _keeps_apart(self, flow: Flow) -> bool:
+        """Whether no two coordinates of an address plainly have one stride; strides that are arguments are noted.
+
+        Two strides differ by a factor that one of them alone has: an argument, or what counts the other coordinate.
+        """
+        sides: dict[str, tuple[list[str], Sequence[str]]] = {}  # factors of each, and what counts it
+        for one, parts in flow.items():
+            for what, by in sorted(parts):
+                divisor, *factors = by.split("|")
+                part = what.rstrip("*") if not divisor.isdigit() else "FloorDiv" if what[0] == "F" else "all"
+                if one == _STRIDES:
+                    self.strides |= {text for text in factors if text.isidentifier()}
+                elif part == "all" and sides.get(one, (factors,))[0] != factors and not self.source.in_c:
+                    return False
+                elif part == "all":
+                    sides[one] = factors, self._sizes(one)
+                elif divisor and not divisor.isdigit():
+                    counted = self._factors(ast.parse(divisor, mode="eval").body) if part == "Mod" else ()
+                    sides[f"{one} {part} {divisor}"] = factors, counted
+        return all(self._differ(*pair) for pair in combinations(sides.values(), 2))
+
+    def _differ(self, one: tuple[list[str], Sequence[str]], other: tuple[list[str], Sequence[str]]) -> bool:
+        """Whether two parts of an address do not plainly have one stride."""
+        (more, own), (less, across) = sorted((one, other), key=lambda side: -len(self._strides(side[0])))
+        extra, alone = self._strides(more) - self._strides(less), self._strides(less) - self._strides(more)
+        is_sized = not alone and extra.keys() & {*across}
+        if not extra or "?" in extra or "?" in alone or (not alone and extra.keys() <= {*own} - {*across}):
+            return False
+        items = more[more.index(_ITEMS) + 1 :] if _ITEMS in more else []
+        if is_sized:  # but as many as there are tiles are too few for several items of each
+            return not items or not {*items} <= {*across[:1]}
+        names = {text for text in (*extra, *alone) if text.isidentifier() and text not in GRID_NAMES}
+        self.strides |= names
+        return bool(names) or any(text[0] == "[" for text in (*extra, *alone))
+
+    def _length(self, node: ast.BinOp) -> set[str]:
+        """Factors of the length of a block that is added to something; none where there is none, or no product."""
+        for one in (self._meaning(node.left), self._meaning(node.right)):
+            if isinstance(one, ast.Call) and ast.unparse(one.func) == "tl.arange":
+                return {*self._factors(one.args[-1])} - {"?"}
+        return set()
+
+    def _strides(self, factors: Collection[str]) -> Counter[str]:
+        """Factors without numbers and the lengths of blocks."""
+        return Counter(one for one in factors if not one.isdigit() and one not in (*self._lengths, _ITEMS))
+
+    def _sizes(self, name: str) -> list[str]:
+        """What counts a coordinate, and the sizes that this is made of."""
+        count = self.facts.extent(name)
+        parts = rounded_up(count) if count is not None else None
+        known = [count, *(ast.Name(one, ast.Load()) for one in loaded(parts[0]))] if count and parts else [count]
+        return [text for one in known if one is not None for text in self._factors(one)]
 
     def _name_meant(self, name: str) -> str:
         """Name of the kernel that a helper's parameter or a copy has the value of."""
@@ -398,13 +482,21 @@ class Effects:
         if function is not None and self._depth < _MOST_CALLS:
             return {**dict.fromkeys(every, _NONE), **self._returned(call, function, known)}
         if self.source.in_c and name not in _LOSSY_CALLS:
-            return {**every, UNFOLLOWED: _NONE} if every and name not in _MADE_OF else every
+            given = [*call.args, *(word.value for word in call.keywords)]
+            handed = self._each(given, known) if len(given) > 1 else every
+            return {**handed, UNFOLLOWED: _NONE} if handed and name not in _MADE_OF else handed
         places, words = _KEEP.get(name, ((), ()))
         given = [call.args[k] for k in places if k < len(call.args)]
         given += [word.value for word in call.keywords if word.arg in words]
         kept = _together(*(self._flow(one, known) for one in given))
         if name in _NUMBERS_OF_NONE and not every:
             return {}
+        if name in ("make_block_ptr", "make_tensor_descriptor"):
+            strides = [*call.args[2:3], *(word.value for word in call.keywords if word.arg == "strides")]
+            texts = [self._factors(one) for part in strides for one in getattr(part, "elts", ())]
+            apart = len({*texts}) == len(texts) and ("0",) not in texts
+            names = "|".join(("", *(one for text in texts for one in text)))
+            kept[_STRIDES] = frozenset({("all*", names)} if apart else ())
         return {**dict.fromkeys(every, _NONE), **kept}
 
     def _returned(self, call: ast.Call, function: ast.FunctionDef, known: Mapping[str, Flow]) -> Flow:
@@ -457,19 +549,20 @@ def _is_whole(parts: Parts) -> bool:
     if any(what.startswith("all") for what, _ in parts):
         return True
     quotients, rests = (
-        {(by, what[-1] == "*") for what, by in parts if what.startswith(kind)} for kind in ("Floor", "Mod")
+        {(by.partition("|")[0], what[-1] == "*") for what, by in parts if what.startswith(kind)}
+        for kind in ("Floor", "Mod")
     )
     return any(by == other and (one or two) for by, one in quotients for other, two in rests)
 
 
-def _multiplied(flow: Flow, factor: str) -> Flow:
+def _multiplied(flow: Flow, factor: str, factors: Sequence[str]) -> Flow:
     """A flow after a product, in which a quotient is above the remainder; lost by a factor that is too small."""
     found = {}
     for one, parts in flow.items():
         small = {(what, by) for what, by in parts if what == "FloorDiv" and factor.isdigit()
                  and not (by.isdigit() and int(factor) >= int(by))}  # fmt: skip
         small |= {(what, by) for what, by in parts if what == "Mod" and factor.isdigit()}
-        found[one] = frozenset((what if what[-1] == "*" else f"{what}*", by) for what, by in parts - small)
+        found[one] = frozenset((f"{what.rstrip('*')}*", "|".join((by, *factors))) for what, by in parts - small)
     return found
 
 

@@ -17,7 +17,7 @@ from swizzle_sim.triton_source.source_file import SourceFile, parameters_of
 from swizzle_sim.triton_source.tile_flow import TileFlow
 
 _NAMED = re.compile(
-    r"(^|_)n?xcds?(_|$)|chiplet|remap_?(pid|wg|workgroup|block)|pid_remap|swizzle_?(pid|tile|block)|swizzle2d"
+    r"(^|_)n?xcds?(_|$)|chiplet|remap_?(pid|wg|workgroup|block)|pid_remap|swizzle_?(pid|tile|block)|swizzle2d|hilbert|morton|z_?order|peano"
 )
 _IDS = (
     r"pid|wid|wgid|bid|wg_?id|(orig|old|linear|start|flat)?_?(pid|tile_?(id|idx)|block_?(id|idx)|workgroup_?id|program_?id|"

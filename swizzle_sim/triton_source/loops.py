@@ -28,7 +28,7 @@ class TileLoop(NamedTuple):
     step: ast.expr
     stmt: ast.For | ast.While
     before: list[ast.stmt]
-    is_flat: bool = False  # over all steps of all tiles of a program, with the next tile under an ``if``
+    is_of_steps: bool = False  # over all steps of all tiles of a program, with the next tile under an ``if``
 
 
 def loop_over_tiles(body: list[ast.stmt], answers: Sequence[str]) -> TileLoop | None:
@@ -98,8 +98,6 @@ def _refuse_ids(loop: TileLoop, answers: Sequence[str], refuse: Callable[[ast.AS
     axes = {ast.unparse(call) for stmt in [*first, ast.Expr(loop.start), ast.Expr(loop.step)] for call in _ids(stmt)}
     if len({text.partition("(")[2] for text in axes}) > 1:
         refuse(loop.stmt, f"a program starts and goes on by {' and '.join(sorted(axes))}: two axes", LOOP)
-    if loop.is_flat:
-        return
     needed, read = slice_of(loop.stmt.body, {*answers})
     of_ids = {name for name in read - {loop.number} if any(map(_ids, slice_of(loop.before, {name})[0]))}
     if of_ids or any(map(_ids, needed)):
@@ -124,11 +122,9 @@ def leaves(loop: TileLoop, is_store: Callable[[ast.AST], bool]) -> ast.stmt | No
 
 
 def carried_by(loop: TileLoop | None, test: ast.expr) -> set[str]:
-    """Names that a condition depends on and that one trip of a loop hands to the next; of a flat loop all count."""
+    """Names that a condition depends on and that one trip of a loop hands to the next."""
     if loop is None:
         return set()
-    if loop.is_flat:
-        return {"all"}
     before = [one for one in loop.stmt.body if one.lineno < test.lineno]
     read = slice_of(before, loaded(test))[1] - {loop.number}
     return read & {name for one in loop.stmt.body for name in stored(one)}
@@ -176,29 +172,48 @@ def _goes_along(one: ast.AugAssign, start: ast.expr, step: ast.expr, loop: ast.F
 
 
 def _flat(stmt: ast.stmt, before: list[ast.stmt]) -> TileLoop | None:
-    """Loop over the steps of all tiles, in which ``if step == 0: tile += programs`` goes on to the next tile.
+    """Loop over all steps of all tiles of a program, as the loop over tiles that it is.
 
-    It begins one step before the program's first: ``tile = pid - programs``.
+    Steps are counted from 0 again for each tile, from -1 on; ``if step == 0: tile += programs`` goes on to the next
+    one, from ``tile = start - programs`` on, as often as a loop from the start in steps of the programs would.
     """
     if not (isinstance(stmt, ast.For) and isinstance(stmt.iter, ast.Call) and ast.unparse(stmt.iter.func) in _RANGES):
         return None
-    for k, inner in enumerate(stmt.body):
-        if not isinstance(inner, ast.If) or inner.orelse:
-            continue
-        for step in (one for one in inner.body if isinstance(one, ast.AugAssign)):
-            number = ast.unparse(step.target)
-            begun = [one.value for one in before if number in stored(one) and isinstance(one, ast.Assign)]
-            match begun[-1:]:
-                case [ast.BinOp(start, ast.Sub(), by)] if (
-                    ast.unparse(by) == ast.unparse(step.value)
-                    and _is_step(step, number)
-                    and _from_id(start, before)
-                    and sum(number in stored(one) for outer in stmt.body for one in ast.walk(outer)
-                            if isinstance(one, ast.Assign | ast.AugAssign | ast.For)) == 1
-                ):  # fmt: skip
-                    body = [*stmt.body[:k], *(one for one in inner.body if one is not step), *stmt.body[k + 1 :]]
-                    whole = ast.copy_location(ast.For(stmt.target, stmt.iter, body, []), stmt)
-                    return TileLoop(number, start, stmt.iter.args[-1], step.value, whole, before, is_flat=True)
+    ends = re.fullmatch(r"\((?:0, )?(\w+) \* (\w+),?\)", ast.unparse(ast.Tuple(stmt.iter.args)))
+    turns = [(one, by) for one in stmt.body if isinstance(one, ast.If) and not one.orelse for by in one.body
+             if isinstance(by, ast.AugAssign) and _is_step(by, ast.unparse(by.target))]  # fmt: skip
+    for steps, own in (ends.groups(), ends.groups()[::-1]) if ends else ():
+        for turn, by in turns:
+            number, programs, k = ast.unparse(by.target), ast.unparse(by.value), stmt.body.index(turn)
+            step = ast.unparse(turn.test).removesuffix(" == 0")
+            said = {name: [one for one in before if name in stored(one)] for name in (number, own, step)}
+            begun, whole = (said[name][0] if said[name] else None for name in (number, own))
+            if not (step.isidentifier() and isinstance(begun, ast.Assign) and isinstance(begun.value, ast.BinOp)
+                    and isinstance(whole, ast.Assign) and isinstance(whole.value, ast.BinOp)):  # fmt: skip
+                continue
+            start, total = begun.value.left, whole.value.left
+            rest = f"if {ast.unparse(start)} < ({ast.unparse(total)}) % {programs}:\n    {own} += 1"
+            plain = (
+                f"{number} = ({ast.unparse(start)}) - {programs}\n{own} = ({ast.unparse(total)}) // {programs}\n{rest}"
+            )
+            texts = [ast.unparse(one) for name in (number, own, step) for one in said[name]]
+            fixed = {steps} | loaded(total) | loaded(start) | loaded(by.value)
+            counted = [f"{step} = tl.where({step} == {steps} - 1, 0, {step} + 1)"]
+            changed = [name for one in stmt.body if one is not turn for name in stored(one)]
+            if (
+                texts != [ast.unparse(one) for one in ast.parse(f"{plain}\n{step} = -1").body]
+                or [ast.unparse(one) for one in stmt.body[:k] if step in stored(one)] != counted
+                or {*changed} & (stored(turn) | fixed | {own}) or changed.count(step) > 1
+                or stored(turn) & {*fixed, own} or not _from_id(start, before)
+                or any(sum(name in stored(one) for one in before) > 1 for name in fixed)
+            ):  # fmt: skip
+                continue
+            last = [one for one in stmt.body if isinstance(one, ast.If) and not one.orelse
+                    and ast.unparse(one.test) == f"{step} == {steps} - 1"]  # fmt: skip
+            parts = [one.body if one is turn or one in last else [one] for one in stmt.body]
+            body = [one for part in parts for one in part if one is not by]
+            loop = ast.copy_location(ast.For(stmt.target, stmt.iter, body, []), stmt)
+            return TileLoop(number, start, total, by.value, loop, before, is_of_steps=True)
     return None
 
 

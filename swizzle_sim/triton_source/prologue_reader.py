@@ -95,6 +95,7 @@ class PrologueReader:
         self.assumed: list[str] = []
         believed = {getattr(node, "believed", "") for one in functions.values() for node in ast.walk(one)}
         self.assumed += map(Premise, sorted(believed - {""}))
+        self.strides: tuple[str, ...] = ()
         for one in functions.values():
             self.assumed += getattr(one, "assumed", ())
         if (construct := getattr(self.function, "unmodelled", None)) is not None:
@@ -151,6 +152,7 @@ class PrologueReader:
             fixed_grid=self._fixed_grid(spelled, [*fixed.values()]) if axes == 1 and fixed else (),
             counted=self._counted(body, last, answers, spelled, launch) if axes == 1 and not extents else None,
             assumed=tuple(dict.fromkeys(self.assumed)),
+            strides=self.strides,
             is_wide="int64" in ast.unparse(self.source.function(self.name)),
         )
 
@@ -324,13 +326,12 @@ class PrologueReader:
         loop = None
         outside = {one for stmt in before for one in stored_outside_loops(stmt)}
         found_loop = loop_over_tiles(body, answers)
-        if any(name not in outside for name in answers) or (found_loop is not None and found_loop.is_flat):
+        if any(name not in outside for name in answers) or (found_loop is not None and found_loop.is_of_steps):
             loop = found_loop
             body = unrolled(loop) if loop is not None else body
             before, after = self._at_memory(body)
-            is_whole = loop is not None and not loop.is_flat
-            meaning = Definitions(self.function).in_parameters(ast.unparse(loop.stop)) if loop and is_whole else None
-            self._stop = ast.unparse(meaning) if meaning is not None else ""
+            meaning = Definitions(self.function).in_parameters(ast.unparse(loop.stop)) if loop else None
+            self._stop = ast.unparse(Filled(self._known()).visit(copy.deepcopy(meaning))) if meaning is not None else ""
             answers = list(wanted) or names_of_tile(before, after, self.source)
         if not answers:
             self.refuse(
@@ -393,6 +394,7 @@ class PrologueReader:
         facts = Facts(
             lambda test: not carried_by(loop, test) and self._is_readable(test, body, answers),
             lambda name, by, size: self._is_inside(name, by, size, once),
+            lambda name: self._count(name, answers, once),
             _one_value(self.function),
         )
         effects = Effects(body, answers, self.source, facts)
@@ -415,15 +417,13 @@ class PrologueReader:
             self._refuse_other_stores(loop)
             if programs:
                 self.assumed.append(f"{programs} programs are launched")
-            carried = effects.carried(loop.stmt.body) - {loop.number} if not loop.is_flat else set()
+            carried = effects.carried(loop.stmt.body) - {loop.number}
             if carried:
                 said = f"{', '.join(sorted(carried))}, which the loop of line {loop.stmt.lineno} changes,"
                 self.assumed.append(f"{said} moves no store off its tile")
             if line := effects.left_after(body)[0]:
                 self.assumed.append(f"line {line} ends no program before its last tile")
-            if loop.is_flat:
-                self.assumed.append(f"the loop of line {loop.stmt.lineno} takes each program through all of its tiles")
-            elif self._is_readable(loop.stop, body, answers):
+            if self._is_readable(loop.stop, body, answers):
                 test = ast.Compare(loop.stop, [ast.NotEq()], [ast.Name("num_pids", ast.Load())])
                 found.append(
                     ast.copy_location(ast.If(test, [assign(NO_TILE, ast.Constant(1), loop.stmt)], []), loop.stmt)
@@ -434,6 +434,7 @@ class PrologueReader:
         if lines:
             self.assumed.append(f"line{'s' * (len(lines) > 1)} {', '.join(map(str, lines))} "
                                 f"leave{'s' * (len(lines) == 1)} no workgroup out")  # fmt: skip
+        self.strides = tuple(sorted(effects.strides)) if not effects.changed else ()
         if effects.changed:
             self.assumed.append(f"what is stored to after line {effects.changed} is as distinct as the tile")
         given = [assign(name, ast.UnaryOp(ast.USub(), ast.Constant(1)), place) for name in answers
@@ -465,6 +466,14 @@ class PrologueReader:
                  for pair in (parts or (), (size, by))]  # fmt: skip
         return texts[0] == texts[1] and None not in texts[0]
 
+    def _count(self, name: str, answers: Sequence[str], once: Mapping[str, ast.expr]) -> ast.expr | None:
+        """How many values a coordinate has: by its name, by where it flows, or by its place among two."""
+        known = [*once, *self.parameters, *GRID_NAMES]
+        place = dict(zip(answers, CANONICAL[0], strict=False)).get(name, name) if len(answers) == 2 else name
+        of_name, of_place = count_of(name, known), count_of(place, known)
+        named = once.get(of_name) or self.flow.count_of(name) or once.get(of_place)
+        return named or (ast.Name(of_name or of_place, ast.Load()) if of_name or of_place else None)
+
     def _is_readable(self, test: ast.expr, body: list[ast.stmt], answers: Sequence[str]) -> bool:
         """Whether an expression is arithmetic of what the tile is computed from, the grid, and constants."""
         around = self._around()
@@ -475,7 +484,7 @@ class PrologueReader:
             for one in ast.walk(stmt):
                 if isinstance(one, ast.Assign | ast.AugAssign | ast.For):
                     for name in stored(one):
-                        values.setdefault(name, []).append(one)
+                        values.setdefault(name, []).extend(slice_of([one], {name})[0])
         seen: set[str] = set()
         todo: list[ast.AST] = [test]
         for one in todo:
@@ -497,8 +506,8 @@ class PrologueReader:
     def _sized(self, answers: Sequence[str]) -> set[str]:
         """Sizes that counts of tiles are made of."""
         once = assigned_once(self.function)
-        counts = [count_of(name, once) for name in answers]
-        return {name for one in counts if one for name in slice_of(self.function.body, {one})[1]}
+        counts = [self._count(name, answers, once) for name in answers]
+        return {name for one in counts for name in slice_of(self.function.body, loaded(one))[1]}
 
     def _constants(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """Assignments for the module's constants and the function's defaults that the slice reads."""

@@ -43,6 +43,8 @@ class Prologue:
         A count of tiles that is the same whatever the launch, as its sizes are constants of the file.
     assumed : tuple of str
         What is supposed of the launch or the kernel, and not read.
+    strides : tuple of str
+        Arguments that have to keep apart what is stored of two tiles.
     fixed_grid : tuple of int
         Tiles of the one launch for which constants of the file make the kernel, one number where they count one side
         alone; empty where they do not tell.
@@ -67,4 +69,5 @@ class Prologue:
     fixed_grid: tuple[int, ...] = ()
     counted: MappedText | None = None
     assumed: tuple[str, ...] = ()
+    strides: tuple[str, ...] = ()
     is_wide: bool = False

@@ -30,6 +30,7 @@ from swizzle_sim.proof.samples import Samples
 from swizzle_sim.testing.grids_to_try import condition, kind_of
 from tests import naive_int32
 from tests.attack.proof_texts import OTHERS, mutated
+from tests.unit.test_proof import MORTON, SQUARE
 from xcd_model.errors import SwizzleSimError
 
 TEXTS: tuple[tuple[str, str, dict[str, int]], ...] = (
@@ -43,6 +44,8 @@ TEXTS: tuple[tuple[str, str, dict[str, int]], ...] = (
     ("if num_pid_y % 8 == 0: y = y % 8 * (num_pid_y // 8) + y // 8", "", {}),
     ("span = G * G * num_xcds\npid = num_pids - 1 - pid if pid + span < 0 else pid", "", {"G": 8}),
     ("pid = (pid + G) % num_pids", "", {}),
+    (MORTON, SQUARE, {}),
+    ("pid = pid ^ (pid >> 1)", "num_pids & (num_pids - 1) == 0", {}),
     ("total = num_pid_m * num_pid_n\npid = total - 1 - pid\npid_m = pid // num_pid_n\npid_n = pid % num_pid_n", "", {}),
     (
         "per = 4 * num_pid_n\nfirst = pid // per * 4\nsize = min(num_pid_m - first, 4)\n"
@@ -51,7 +54,16 @@ TEXTS: tuple[tuple[str, str, dict[str, int]], ...] = (
         {},
     ),
 )
-CONDITIONS = ("", "num_pids % num_xcds == 0", "num_pids % 2 == 0", "num_pid_m == num_pid_n", "num_pids < 9", "1 < 0")
+CONDITIONS = (
+    "",
+    SQUARE,
+    "num_pids & (num_pids - 1) == 0",
+    "num_pids % num_xcds == 0",
+    "num_pids % 2 == 0",
+    "num_pid_m == num_pid_n",
+    "num_pids < 9",
+    "1 < 0",
+)
 COUNTS = ("mutants", "unchanged", "accepted", "false")
 
 
@@ -74,7 +86,7 @@ def mutant(draw: random.Random, original: dict[str, Any]) -> dict[str, Any]:
 
 
 def _head(draw: random.Random, one: dict[str, Any]) -> None:
-    piece = draw.choice(one["pieces"])
+    piece = draw.choice(one["pieces"] or [{**one, "end": 0, "by_number": 0, "linear": 0}])
     key, value = draw.choice(
         (
             ("kind", draw.choice(("line", "tiles", "plane", "box"))),
@@ -144,6 +156,8 @@ def lie(one: dict[str, Any], draw: random.Random) -> str:
     form, where = parse_form(one["text"]), condition(one["where"])
     for most in (1, 2, 7, 12, 40, 40, 150, 300, None, None, None):
         sides = _sides(draw, one["kind"], most or one["max_workgroups"])
+        sides = tuple(2 ** (side.bit_length() - 1) for side in sides) if "&" in one["where"] else sides
+        sides = (min(sides),) * len(sides) if "num_pid_m == num_pid_n" in one["where"] else sides
         xcds = one["num_xcds"] or min(one["max_xcds"], draw.choice((1, 2, 3, 5, 8, 13, 1024)))
         shape = sides if one["kind"] == "tiles" else ()
         grid = Grid((sides[0] * sides[1],), shape) if shape else Grid(sides)

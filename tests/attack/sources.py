@@ -42,7 +42,7 @@ def text_of(source: Source, path: Path) -> Swizzle | None:
     path.write_text(source.text, encoding="utf-8")
     try:
         found = read_prologue(path, source.function)
-        if found.assumed or found.extents or found.fixed:
+        if found.assumed or found.strides or found.extents or found.fixed:
             return None
         text = found.counted or found.text
         flags = {

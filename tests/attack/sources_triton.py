@@ -57,6 +57,11 @@ def kernel(draw: Random) -> Source:
         "row = pid_m\nif num_pid_m > 3:\n    row = pid_m ^ 1\ntl.store(c_ptr + row * num_pid_n + pid_n, 1)",
         "row = pid_m // 2 * 2 + pid_m % 2\ntl.store(c_ptr + row * num_pid_n + pid_n, 1)",
         "row = pid_m // 2 + pid_m % 2\ntl.store(c_ptr + row * num_pid_n + pid_n, 1)",
+        "tl.store(c_ptr + pid_m * num_pid_m + pid_n, 1)", "tl.store(c_ptr + pid_n * num_pid_m + pid_m, 1)",
+        "tl.store(c_ptr + pid_m * 40 + pid_n, 1)", "tl.store(c_ptr + pid_m * CONSTANT + pid_n, 1)",
+        "w = num_pid_n\ntl.store(c_ptr + pid_m * w + pid_n, 1)", "w = num_pid_n // 2\ntl.store(c_ptr + pid_m * w + pid_n, 1)",
+        "tl.store(c_ptr + pid_m * (num_pid_n - num_pid_m) + pid_n, 1)", "tl.store(c_ptr + pid_m * num_pid_n + pid_n * num_pid_n, 1)",
+        "tl.store(c_ptr + pid_m * min(num_pid_n, 5) + pid_n, 1)", "w = num_pid_n\nif num_pid_m > 2:\n    w = 1\ntl.store(c_ptr + pid_m * w + pid_n, 1)",
         f"{plain} if pid_m > 0 else None", "st = tl.store\nst(c_ptr + pid_m * num_pid_n + pid_n // 2, 1)",
         *(f"tl.store(c_ptr + pid_m * num_pid_n + pid_n, 1, mask={mask})" for mask in (
             "pid_m > 0", "pid_m * 4 + tl.arange(0, 4) < num_pid_m * 4", "(pid_m < num_pid_m) & (pid_n < num_pid_m)", "pid_n >= 0")),
@@ -80,6 +85,8 @@ def kernel(draw: Random) -> Source:
     sizes = "total = num_pid_m * num_pid_n\ndone = 0\n"
     after = f"\npid_m = 0\npid_n = 0\n{plain}" if is_persistent and draw.random() < 0.1 else ""
     if is_persistent and draw.random() < 0.3:
+        body = sizes + _flat(draw, body.replace("\n" + store, ""), store, start)
+    elif is_persistent and draw.random() < 0.4:
         last = f"number += {step}" if leave == "break" or "continue" not in guard else ""
         last = last or f"number += {step}"
         guard_body = body.replace("continue", "break")
@@ -98,6 +105,27 @@ def kernel(draw: Random) -> Source:
     decorators = draw.choice([""] * 14 + ["@other\n", "@cache\n"])
     text = f"{_HEAD}{above}\n@triton.jit\n{decorators}def gemm(c_ptr, num_pid_m, num_pid_n):\n{_indented(body)}\n"
     return Source(text, "gemm", "triton", ".py", is_persistent=is_persistent)
+
+
+def _flat(draw: Random, head: str, store: str, start: str) -> str:
+    """One loop over all steps of all tiles of a program, with a fault in some."""
+
+    def other(right: str, *wrong: str) -> str:
+        return draw.choice([right] * (8 * len(wrong)) + [*wrong])
+
+    turn = f"number += {other('p', '2', 'p + 1')}\ntile = number\n" + re.sub(r"\b(continue|break)\b", "pass", head)
+    last = other("at == steps - 1", "at == steps - 2", "at == 0", "at == 1", "number >= 0")
+    rest = other("", "tile = tile // 2", "pid_m = num_pid_m - 1 - pid_m", "steps = 1", "p = 2", "at = at + 1")
+    step = (
+        f"at = tl.where(at == steps - 1, {other('0', '1')}, at + 1)\nif at == {other('0', '1')}:\n{_indented(turn)}\n"
+    )
+    inside = f"{step}{rest}\nif {last}:\n{_indented(store)}"
+    return (
+        f"p = {other('tl.num_programs(0)', '2 * tl.num_programs(0)')}\nsteps = 2\nstart = {start}\nall = {other('total', 'total - 1')}\n"
+        f"own = {other('all // p', 'all // p + 1')}\n" + other(f"if {other('start < all % p', 'start <= all % p')}:\n    own += 1\n", "")
+        + f"number = start - p\nat = {other('-1', '0')}\npid_m = 0\npid_n = 0\n"
+        f"for k in range({other('0', '1')}, {other('steps * own', 'own', 'own * steps')}):\n{_indented(inside)}"
+    )  # fmt: skip
 
 
 def _indented(text: str) -> str:
@@ -254,7 +282,7 @@ def _stored(source: Source, m: int, n: int, programs: int) -> list[int]:
     tl = SimpleNamespace(
         program_id=lambda axis: Number(here.id), num_programs=lambda axis: Number(programs), store=store, cdiv=cdiv,
         arange=lambda a, b: 0, div_rn=lambda a, b: a // b, static_range=range, minimum=lambda a, b: a if a < b else b, swizzle2d=swizzle,
-        cast=lambda value, dtype: Number(int(value), *dtype), constexpr=int, **types,
+        where=lambda c, a, b: a if c else b, cast=lambda value, dtype: Number(int(value), *dtype), constexpr=int, **types,
     )  # fmt: skip
     known: dict[str, Any] = {
         "min": lambda a, b: a if a < b else b,

@@ -175,7 +175,8 @@ def test_advice_is_a_condition_that_check_accepts(folder, text, advice):
     ("text", "status", "said"),
     [
         ("contiguous", 0, "a bijection at grid 1073741824"),
-        ("pid = pid ^ 5", 0, "no counter-example in a sample"),
+        ("pid = pid ^ 5", 0, "proved: where num_pids >= 5 and num_pids & (num_pids - 1) == 0"),
+        ("pid = pid - (pid & num_pids) + (pid & num_pids)", 0, "no counter-example in a sample"),
         ("pid = pid % 134217728", 1, "pid 134217728 and pid 0 both compute tile 0"),
         ("pid = pid * 8 // 8", 1, "a value leaves the signed 32-bit range"),
         ("pid = pid + 1", 1, "pid 1073741823 computes pid = 1073741824"),

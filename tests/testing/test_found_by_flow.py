@@ -128,7 +128,7 @@ def flat(c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, SMS: 
 
 def test_a_flat_loop_over_the_steps_of_all_tiles(tmp_path):
     (found,) = checked(tmp_path, FLAT.format(step="SMS", by="wide"))
-    assert (found.status, "takes each program through all of its tiles" in found.message) == ("passed", True)
+    assert (found.status, "supposing that SMS programs are launched (" in found.message) == ("passed", True)
     (found,) = checked(tmp_path, FLAT.format(step="SMS", by="high"))
     assert found.status == "failed", found.message
     (found,) = checked(tmp_path, FLAT.format(step="2 * SMS", by="wide"))

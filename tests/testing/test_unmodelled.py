@@ -256,6 +256,42 @@ STORES = {
         "row = pid_m\n        if pid_m > 1: row = 1\n        tl.store(c + row * N + pid_n, 1)", ""),
     "after a raise": (f"if pid_m > 1: raise ValueError\n        tl.store({AT}, 1)", ""),
 }  # fmt: skip
+BLOCKED = "om, on = pid_m * BLOCK + tl.arange(0, BLOCK), pid_n * BLOCK + tl.arange(0, BLOCK)\n        tl.store({}, 1)"
+PLACES = ("c + om[:, None] + on", "c + M * om[:, None] + on", "c + NUM_SMS * om[:, None] + NUM_SMS * on", "c + 64 * om[:, None] + on",
+          "c + BLOCK * om[:, None] + on", "c + (N - N) * om[:, None] + on", "c + N // 2 * om[:, None] + on", "c + num_pid_n * om[:, None] + on",
+          "c + W * om[:, None] + on", "c + N * (pid_m + tl.arange(0, BLOCK))[:, None] + on", "c + N * on[:, None] + om",
+          "tl.make_block_ptr(c, (M, N), (N, N), (pid_m * BLOCK, pid_n * BLOCK), (BLOCK, BLOCK), (1, 0))",
+          "tl.make_block_ptr(c, (M, N), strides=(0, 1), offsets=(pid_m * BLOCK, pid_n * BLOCK), block_shape=(BLOCK, BLOCK), order=(1, 0))")  # fmt: skip
+FLAT = """    p = tl.num_programs(0)
+    steps = tl.cdiv(K, BLOCK)
+    start = tl.program_id(0)
+    own = total // p
+    if start < total % p:
+        own += 1
+    t = start - p
+    at = -1
+    pid_m = 0
+    for k in range(0, steps * own):
+        at = tl.where(at == steps - 1, 0, at + 1)
+        if at == 0:
+            t += p
+            pid_m = t // num_pid_n
+            pid_n = t % num_pid_n
+        if at == steps - 1:"""
+IN_FLAT = (("steps * own", "own"), ("own += 1", "own += 2"), ("total // p", "(total - 1) // p"), ("at = -1", "at = 0"), ("0, at + 1", "1, at + 1"),
+           ("if at == 0", "if at == 1"), ("if at == steps - 1:", "if at == steps - 2:"), ("range(0", "range(1"), ("start < total", "start <= total"),
+           ("        if at == steps - 1:", "        steps = 1\n        if at == steps - 1:"), ("start - p", "start"), ("t += p", "t += p + 1"),
+           ("        if at == steps - 1:", "        pid_m = num_pid_m - 1 - pid_m\n        if at == steps - 1:"))  # fmt: skip
+
+
+def flat(*turned):
+    text = triton(FLAT.replace(*turned) if turned else FLAT).replace("c, M, N", "c, M, N, K")
+    return text.replace(
+        "        pass\n        pid_m = t // num_pid_n\n        pid_n = t % num_pid_n\n        pass\n        ",
+        "            ",
+    )
+
+
 LOOPS = {
     "stop": "    for t in range(tl.program_id(0), total - 1, tl.num_programs(0)):",
     "step": "    for t in range(tl.program_id(0), total, tl.num_programs(0) + 1):",
@@ -291,6 +327,8 @@ WRONG_IN_TRITON = {
     "heuristics": remap(first="rest = rest // C", head="(pid, num_pids, C: tl.constexpr = 1)",
                         decorator="@triton.heuristics({'C': lambda a: 2})\n@triton.jit"),
     **{f"row {text}": triton(store=f"row = {text}\n        tl.store(c + row * N + pid_n, 1)", above=HALF) for text in OF_ROW},
+    **{f"place {text}": triton(store=BLOCKED.format(text), above="W: tl.constexpr = 64") for text in PLACES},
+    **{f"flat {turned[1]}": flat(*turned) for turned in IN_FLAT},
     **{f"mask {text}": triton(store=f"om = pid_m * BLOCK + tl.arange(0, BLOCK)\n        tl.store({AT}, 1, mask={text})")
        for text in IN_MASK},
     "mask by name": triton(guard="inside = (pid_m < num_pid_m - 1) & (pid_n >= 0)", store=f"tl.store({AT}, 1, mask=inside)"),
@@ -395,6 +433,9 @@ def test_the_same_without_the_construct_is_proved(tmp_path):
         "e.py": remap(at="(pid // 8).to(tl.int64)", above=OTHER, first="rest = 7 - other(rest, 8)"),
         "i.py": triton(store=f"om = pid_m * BLOCK + tl.arange(0, BLOCK)\n        tl.store({AT}, 1, mask=om < M)"),
         "j.py": triton("    t = tl.program_id(0)\n    while t < total:", store=f"tl.store({AT}, 1)\n        t = t + tl.num_programs(0)"),
+        "l.py": flat(), "m.py": triton(store=BLOCKED.format("c + N * om[:, None] + on")),
+        "n.py": triton(store="first = pid_m * BLOCK\n        om = first + tl.arange(0, BLOCK)\n        tl.store(c + N * om + pid_n, 1, mask=om < M)"),
+        "o.py": triton(store="tl.store(c + (pid_m * num_pid_n + pid_n) * BLOCK + tl.arange(0, BLOCK), 1)"),
         "k.py": triton(store="put(c, pid_m, pid_n, N)", above=PUT.format("tl.store(p + a * n + b, 1)")),
         "f.hip": KERNEL.format(begin=f"for (int t = blockIdx.x; t < {ALL}; t += gridDim.x) {{", end=STORE + "}"),
         "g.hip": function("unsigned d = num_pids - pid;\nrest += d + pid - num_pids;"),
@@ -417,6 +458,11 @@ def test_a_verdict_names_its_launches_and_what_it_supposes(tmp_path):
     (found,) = check_file(path, function="gemm")
     assert found.verdict == "tested"
     assert "of one axis in tiles, of pid_m and pid_n, supposing that NUM_SMS programs are launched" in found.message
+    path.write_text(triton(store=BLOCKED.format("c + S * om[:, None] + T * on")).replace("M, N", "M, N, S, T", 1))
+    (found,) = check_file(path, function="gemm")
+    assert (
+        "proved: every launch of one axis in tiles, of pid_m and pid_n, where S and T keep tiles apart" in found.message
+    )
     text = tmp_path / "k.swizzle"
     tiles = "pid_m = pid // num_pid_n\npid_n = pid % num_pid_n"
     plane = "x = pid % num_pid_x\ny = pid // num_pid_x"

@@ -27,6 +27,29 @@ xcd = pid % 8
 base = xcd * (q + 1) if xcd < r else r * (q + 1) + (xcd - r) * q
 pid = base + pid // 8
 """
+POWERS = "num_pid_m & (num_pid_m - 1) == 0 and num_pid_n & (num_pid_n - 1) == 0"
+SQUARE = "num_pid_m == num_pid_n and num_pids & (num_pids - 1) == 0"
+MORTON = """
+pid_m = 0
+pid_n = 0
+for i in range(15):
+    pid_n = pid_n | (pid >> 2 * i & 1) << i
+    pid_m = pid_m | (pid >> 2 * i + 1 & 1) << i
+"""
+HILBERT = """
+t, x, y = pid, 0, 0
+for i in range(15):
+    s = 1 << i
+    if s < num_pid_n:
+        rx = 1 & t // 2
+        ry = 1 & (t ^ rx)
+        if ry == 0:
+            if rx == 1:
+                x, y = s - 1 - x, s - 1 - y
+            x, y = y, x
+        x, y, t = x + s * rx, y + s * ry, t // 4
+pid_m, pid_n = y, x
+"""
 X, Q, R, A = map(variable, "XQRA")
 
 
@@ -141,6 +164,10 @@ def test_samples_only_ever_deny():
             "",
         ),
         ("total = num_pids\npid = total - 1 - pid\npid_m = pid // num_pid_n\npid_n = pid % num_pid_n", ""),
+        (MORTON, SQUARE),
+        (HILBERT, SQUARE),
+        ("pid = pid ^ (pid >> 1)", "num_pids & (num_pids - 1) == 0"),
+        ("pid_m = pid // num_pid_n\npid_n = pid % num_pid_n ^ pid_m & num_pid_n - 1", POWERS),
     ],
 )
 def test_texts_are_proved_where_they_hold(text, where):
@@ -160,6 +187,12 @@ def test_texts_are_proved_where_they_hold(text, where):
         ("pid = (pid - 1) // 1 + 1", ""),  # C and Python differ at pid 0
         ("pid = pid + num_pids * num_pids - num_pids * num_pids", ""),  # leaves 32 bits
         ("for i in range(num_pids): pid = pid", ""),
+        (MORTON, POWERS),
+        (MORTON.replace("15", "7"), SQUARE),  # wrong above 16384 tiles
+        (HILBERT.replace("s - 1 - x", "s - x"), SQUARE),
+        (HILBERT.replace("x, y = y, x", "x, y = y, y"), SQUARE),
+        ("pid = pid ^ (pid >> 1)", "num_pids % 2 == 0"),
+        ("pid = pid * num_pids // num_pids", "num_pids & (num_pids - 1) == 0"),  # leaves 32 bits
         ("group = min(32, num_pid_m)\nper = group * num_pid_n\n"
          "pid_m = pid // per * group + pid % per % group\npid_n = pid % per // group", ""),
     ],
