@@ -164,8 +164,8 @@ class Group(TyperGroup):
             if ctx.parent is None and (name := " ".join(args[:count])) in MOVED:
                 say(f"swizzle-sim: {name} is now: swizzle-sim {MOVED[name]}")
                 args = [*MOVED[name].split(), *args[count:]]
-        if args[0] not in self.commands:
-            raise UnknownName("command", args[0], list(self.commands))
+        if self.get_command(ctx, args[0]) is None:
+            raise UnknownName("command", args[0], self.list_commands(ctx))
         return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -174,13 +174,15 @@ class Group(TyperGroup):
         options = "" if ctx.parent else "   --version, --install-completion for the shell"
         print(f" {ctx.command_path} COMMAND ...{options}\n")
         print(textwrap.fill(str(self.help), width - 1, initial_indent=" ", subsequent_indent=" ") + "\n")
-        known = {task: [name for name in names if name in self.commands] for task, names in TASKS.items()}
-        known[OTHERS] = [name for name in self.commands if task_of(name) == OTHERS]
-        known = {"Commands": list(self.commands)} if ctx.parent else known
+        every = self.list_commands(ctx)
+        known = {task: [name for name in names if name in every] for task, names in TASKS.items()}
+        known[OTHERS] = [name for name in every if task_of(name) == OTHERS]
+        known = {"Commands": every} if ctx.parent else known
         for task, names in known.items():
             if names:
                 print(f" {task}:")
             for name in names:
-                print(f"   {name:<13}{textwrap.shorten(in_short(self.commands[name]), width - 16, placeholder=' ...')}")
+                told = in_short(self.get_command(ctx, name))
+                print(f"   {name:<13}{textwrap.shorten(told, width - 16, placeholder=' ...')}")
         if not ctx.parent:
             _print_examples(FIRST)
