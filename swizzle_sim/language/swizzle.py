@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import weakref
@@ -16,7 +17,7 @@ from swizzle_sim.base.text import cut, visible
 from swizzle_sim.language.families import FAMILIES, family, is_spec, names_of
 from swizzle_sim.language.grid import Grid
 from swizzle_sim.language.ir import Form
-from swizzle_sim.language.lattice import XCD_COUNTS, Trial, lattice_like, name_domain
+from swizzle_sim.language.lattice import XCD_COUNTS, Trial, kind_of_grid, lattice_like, name_domain
 from swizzle_sim.language.lower import Bytecode, compile_form
 from swizzle_sim.language.parse import parse_form
 from swizzle_sim.language.rules import LATTICE_STEPS, MOST_TRIED, STEPS_PER_BYTE, STEPS_PER_INSTRUCTION
@@ -30,7 +31,7 @@ from swizzle_sim.language.verdict import (
     Execution,
     Verdict,
 )
-from swizzle_sim.language.vm import counterexample_at, permutation_of
+from swizzle_sim.language.vm import Launch, are_permutations, counterexample_at, permutation_of
 from xcd_model.errors import LanguageError, NotBijective, UnknownName
 from xcd_model.files import read_text
 
@@ -264,26 +265,24 @@ def _try_lattice(
     swizzle: Swizzle, grid: Grid, num_xcds: int, points: Iterable[Point], budget: Budget
 ) -> tuple[list[Trial], Counterexample | None, bool]:
     """Try other launches with each XCD count; returns the trials, the first counter-example and whether all ran."""
-    trials: list[Trial] = []
-    first_failing: Counterexample | None = None
-    by_xcds = swizzle.form.reads_num_xcds
-    for other, sizes in points:
-        here: list[Trial] = []  # a grid counts only with all its XCD counts: a part of them would mislead
-        failure, failures = None, []
-        for rank, xcds in enumerate(sorted({*XCD_COUNTS, num_xcds})):
-            if rank == 0 or by_xcds:  # otherwise the result is the same for all counts
-                try:
-                    failure = permutation_of(swizzle.program, other, xcds, sizes, budget)[1]
-                except LanguageError as error:
-                    if error.code != "limit":
-                        raise
-                    return trials, first_failing, False
+    points, counts = list(points), sorted({*XCD_COUNTS, num_xcds})
+    tried = counts if swizzle.form.reads_num_xcds else counts[:1]  # otherwise the result is the same for all counts
+    launches = [(other, xcds, sizes) for other, sizes in points for xcds in tried]
+    passed: list[bool] = []
+    for _, kind in itertools.groupby(launches, key=lambda launch: kind_of_grid(launch[0])):
+        passed += are_permutations(swizzle.program, list(kind), budget)
+        if not budget.left:
+            break
+    whole = len(passed) // len(tried)  # a grid counts only with all its XCD counts: a part of them would mislead
+    trials, failing = list[Trial](), list[Launch]()
+    for k, (other, _) in enumerate(points[:whole]):
+        for rank, xcds in enumerate(counts):
+            at = len(tried) * k + rank % len(tried)
             if (other, xcds) != (grid, num_xcds):
-                here.append(Trial(other, xcds, failure is None))
-                failures += [failure] if failure else []
-        trials += here
-        first_failing = first_failing or next(iter(failures), None)
-    return trials, first_failing, True
+                trials.append(Trial(other, xcds, passed[at]))
+                failing += [] if passed[at] else [launches[at]]
+    why = permutation_of(swizzle.program, *failing[0])[1] if failing else None
+    return trials, why, whole == len(points)
 
 
 def _points(
