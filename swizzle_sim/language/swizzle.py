@@ -8,6 +8,7 @@ import re
 import weakref
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -82,8 +83,7 @@ class Swizzle:
                 text, name = family(text), name or text.strip()
             except UnknownName as error:  # of a parameter
                 raise LanguageError(str(error), filename=filename, code="parameter") from None
-        form = parse_form(text, filename)
-        return cls(text, form, compile_form(form), name, filename)
+        return cls(text, *_compiled(text, filename), name, filename)
 
     @classmethod
     def read(cls, given: str | os.PathLike[str] | Swizzle) -> Swizzle:
@@ -170,6 +170,12 @@ class Swizzle:
     ) -> Verdict:
         """Prove or disprove that it is a bijection; see the function `verify`."""
         return verify(self, grid, num_xcds, sizes, lattice)
+
+
+@lru_cache(maxsize=512)  # the same family is read for its order, its verdict and its report
+def _compiled(text: str, filename: str) -> tuple[Form, Bytecode]:
+    form = parse_form(text, filename)
+    return form, compile_form(form)
 
 
 def _forget(_: Any) -> None:
