@@ -247,7 +247,7 @@ def _conclude(run: Run, scorer: Scorer, given: RunOptions) -> End:
     run = _priced(run, scorer) if given.compile else run
     with Progress("replaying finalists under other constants", "sets") as progress:
         worth = given.uncertainty and len(run.attempts) > SETTLED
-        stability = check_finalists(run, scorer, progress) if worth else None
+        stability = check_finalists(run, scorer, progress, given.threads) if worth else None
     with History(run.folder) as history:
         run = replace(run, ranking=ranking_of(history.about, run.folder))
     written = rewrite_best(run, scorer.kernel, scorer.gpu) if scorer.kernel.file else None
