@@ -123,8 +123,8 @@ def _as_before(
     if proposer == "families":
         proposer = _proposer_of(about)
     if settings := about.get("search"):
-        sampler, evaluations = search.sampler or settings["sampler"], search.evaluations or settings["evaluations"]
-        search = replace(search, sampler=sampler, evaluations=evaluations) if proposer == "search" else search
+        if proposer == "search":
+            search = replace(search, evaluations=search.evaluations or settings["evaluations"])
     elif "strategy" in about:
         search = replace(search, evaluations=search.evaluations or about["evaluations"])
     return replace(launch, kernel=kernel, sizes=sizes), proposer, run, search

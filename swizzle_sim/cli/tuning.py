@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from swizzle_sim.tuning.joint import Point, Tuned
     from swizzle_sim.tuning.written import Written
 
-OF_TUNE = ("evaluations", "sampler", "max_minutes")
+OF_TUNE = ("evaluations", "max_minutes")
 NOW = {  # what replaces the spellings of earlier versions
     "tiles": "--tune configuration (with orders: --tune)",
     "configs": "--tune, which begins with the autotuner's configurations",
@@ -150,9 +150,9 @@ def _tuned(
             progress(done, budget, what=f"tuning: {arm}", note=f"{template.compiled} compiles")
 
         budget = Budget(threads=run.threads or os.cpu_count() or 1, end_s=began + 60 * minutes)
-        spend: dict[str, Any] = {"evaluations": evaluations, "sampler": search.get("sampler", "tpe")}
         chosen = [name for name in names if name != OPTIONS]
-        return tune(levers, chosen or ["configuration"], store, budget=budget, on_replay=on_replay, **spend)
+        how = {"evaluations": evaluations, "budget": budget, "on_replay": on_replay}
+        return tune(levers, chosen or ["configuration"], store, **how)
 
 
 def _about(answer: Answer) -> dict[str, Any]:

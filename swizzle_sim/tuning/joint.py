@@ -120,7 +120,6 @@ def tune(
     store: PointStore,
     *,
     evaluations: int = EVALUATIONS,
-    sampler: str = "tpe",
     budget: Budget = ONE_AT_A_TIME,
     on_replay: OnReplay = lambda arm, done, evaluations: None,
 ) -> Tuned:
@@ -129,7 +128,7 @@ def tune(
     if not have:
         said = [why for name, why in levers.refused.items() if name.split()[0] in names]
         raise SearchError(f"--tune {','.join(names)}: {'; '.join(said) or 'nothing to choose'}", code="tune")
-    search = _Search(levers, store, sampler, budget, evaluations, on_replay)
+    search = _Search(levers, store, budget, evaluations, on_replay)
     base = search.base()
     found = findings(levers.template, levers.base, base.score)
     search.first = [values for one in found for values in one.values]
@@ -148,7 +147,6 @@ class _Search:
 
     levers: Levers
     store: PointStore
-    sampler: str
     budget: Budget
     evaluations: int
     on_replay: OnReplay
@@ -221,7 +219,7 @@ class _Search:
     def _sampled(self, arm: Arm, tuned: Tuned) -> Generator[list[Candidate], list[Attempt], None]:
         """Instances that a sampler suggests, in launch order, then orders of the best of them."""
         space = self.levers.space
-        sampler = make_sampler(space, self._method(space), self.levers.seed, budget=self.evaluations)
+        sampler = make_sampler(space, self.levers.seed, budget=self.evaluations)
         last = self.evaluations // OF_ORDERS if "order" in arm.levers else 0
         waiting, without = self._given(space, sampler), 0
         while len(arm.points) < self.evaluations - last and without < GIVEN_UP * self.evaluations:
@@ -249,9 +247,6 @@ class _Search:
             for values in list(instances.values())[:number]:
                 yield from self._orders(arm, values, min(each, self.evaluations - len(arm.points)))
         yield from self._orders(arm, tuned.ranked(arm.points)[0].values, self.evaluations - len(arm.points))
-
-    def _method(self, space: Configurations) -> str:
-        return "auto" if self.sampler == "tpe" and space.size <= self.evaluations else self.sampler
 
     def _given(self, space: Configurations, sampler: Sampler) -> list[tuple[Any, Values]]:
         """The kernel as it is and what is suggested first, with handles of the sampler; a part of the evaluations."""
