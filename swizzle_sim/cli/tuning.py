@@ -34,11 +34,6 @@ if TYPE_CHECKING:
     from swizzle_sim.tuning.written import Written
 
 OF_TUNE = ("evaluations", "max_minutes")
-NOW = {  # what replaces the spellings of earlier versions
-    "tiles": "--tune configuration (with orders: --tune)",
-    "configs": "--tune, which begins with the autotuner's configurations",
-    "layout": "a declaration of your own: longer rows as strides= of an Array, both scored",
-}
 
 
 def find_ceiling(launch: Launch, run: RunOptions, evaluations: int | None, json: bool) -> None:
@@ -114,8 +109,6 @@ def _levers(names: str) -> tuple[str, ...]:
 
     found = tuple(dict.fromkeys(name.strip() for name in names.split(",")))
     for name in found:
-        if name in NOW:
-            raise SearchError(f"--tune {name} is now {NOW[name]}", code="tune")
         if name not in KNOWN:
             raise UnknownName("lever", name, KNOWN)
     return found

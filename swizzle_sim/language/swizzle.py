@@ -5,9 +5,8 @@ from __future__ import annotations
 import itertools
 import os
 import re
-import weakref
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -39,9 +38,6 @@ from xcd_model.files import read_text
 LONGEST_NAME = 40  # of a typed text
 Point = tuple[Grid, Mapping[str, int] | None]
 
-# The run of the swizzle and launch that ran last: whoever verifies one wants its permutation next.
-_LATEST: dict[Any, tuple[Execution, Counterexample | None]] = {}
-
 
 @dataclass(frozen=True, eq=False)
 class Swizzle:
@@ -66,6 +62,8 @@ class Swizzle:
     program: Bytecode
     name: str | None = None
     filename: str = "<candidate>"
+    # runs that were asked for once: whoever verifies a swizzle wants its permutation next, or the other way round
+    _ran: dict[Any, tuple[Execution, Counterexample | None]] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def parse(cls, text: str, name: str | None = None, filename: str = "<candidate>") -> Swizzle:
@@ -148,8 +146,8 @@ class Swizzle:
         self, grid: Grid, num_xcds: int, sizes: Mapping[str, int] | None, budget: Budget
     ) -> tuple[Execution, Counterexample | None]:
         """Run at the target grid, once where it is asked for again; errors point into the text."""
-        key = weakref.ref(self, _forget), grid, num_xcds, repr(sizes)  # as it is typed: True is no size, and 1 is
-        found = _LATEST.get(key)
+        key = grid, num_xcds, repr(sizes)  # as it is typed: True is no size, and 1 is
+        found = self._ran.pop(key, None)
         if found is not None and found[0].steps <= budget.left:
             budget.left -= found[0].steps
             return found
@@ -157,8 +155,7 @@ class Swizzle:
             found = permutation_of(self.program, grid, num_xcds, sizes, budget)
         except LanguageError as error:
             raise error.placed(visible(self.filename), visible(self.source)) from None
-        _LATEST.clear()
-        _LATEST[key] = found
+        self._ran[key] = found
         return found
 
     def verify(
@@ -176,11 +173,6 @@ class Swizzle:
 def _compiled(text: str, filename: str) -> tuple[Form, Bytecode]:
     form = parse_form(text, filename)
     return form, compile_form(form)
-
-
-def _forget(_: Any) -> None:
-    """Let the memory go with the swizzle."""
-    _LATEST.clear()
 
 
 def is_text(words: str) -> bool:

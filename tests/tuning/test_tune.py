@@ -64,8 +64,6 @@ def test_a_starved_launch_is_told_to_change_its_tiles(typed, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("gemm", "--tune", "tiles"), "--tune tiles is now --tune configuration"),
-        (("gemm", "--tune", "configs"), "--tune configs is now --tune,"),
         (("gemm", "--tune", "stages"), "no lever is called 'stages'"),
         (("gemm", "--tune", "--template", "column"), "--template does not apply to --tune"),
         (("gemm", "--tune", "order", "--objective", "time,energy"), "one objective"),
