@@ -62,7 +62,7 @@ class Swizzle:
     program: Bytecode
     name: str | None = None
     filename: str = "<candidate>"
-    # runs that were asked for once: whoever verifies a swizzle wants its permutation next, or the other way round
+    # its latest run: whoever verifies a swizzle wants its permutation next, or the other way round
     _ran: dict[Any, tuple[Execution, Counterexample | None]] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
@@ -147,7 +147,7 @@ class Swizzle:
     ) -> tuple[Execution, Counterexample | None]:
         """Run at the target grid, once where it is asked for again; errors point into the text."""
         key = grid, num_xcds, repr(sizes)  # as it is typed: True is no size, and 1 is
-        found = self._ran.pop(key, None)
+        found = self._ran.get(key)
         if found is not None and found[0].steps <= budget.left:
             budget.left -= found[0].steps
             return found
@@ -155,6 +155,7 @@ class Swizzle:
             found = permutation_of(self.program, grid, num_xcds, sizes, budget)
         except LanguageError as error:
             raise error.placed(visible(self.filename), visible(self.source)) from None
+        self._ran.clear()
         self._ran[key] = found
         return found
 
@@ -233,7 +234,10 @@ def verify(
     if sample:
         counterexample = counterexample_at(swizzle.program, grid, num_xcds, sizes, budget)
     else:
+        was_run = bool(swizzle._ran)
         counterexample = swizzle._run(grid, num_xcds, sizes, budget)[1]
+        if was_run:  # for a permutation, which the caller has
+            swizzle._ran.clear()
     trials = [Trial(grid, num_xcds, counterexample is None)]
     first_failing: Counterexample | None = None
     complete = counterexample is None or counterexample.code != "step-limit"
