@@ -16,25 +16,8 @@ NEIGHBOUR_EVERY = 2  # one suggestion in so many is a neighbour of the best
 LOG_FROM = 16  # a range whose high end is this many times its low end is sampled in log scale
 
 
-class Sampler:
-    """Suggests values of one space; `tell` reports the costs of a handle, less is better, None without a score."""
-
-    whole = False  # whether all of the space is tried
-
-    def suggest(self) -> tuple[Any, Values] | None:
-        """A handle and values that are allowed; None if the space is exhausted."""
-        raise NotImplementedError
-
-    def take(self, values: Values) -> Any:
-        """A handle of values that the caller suggests, which are allowed and not suggested yet."""
-        raise NotImplementedError
-
-    def tell(self, handle: Any, costs: Sequence[float] | None) -> None:
-        """Nothing is learnt, unless a sampler says so."""
-
-
-class Listed(Sampler):
-    """All points of a space in their order."""
+class Listed:
+    """All points of a space in their order; each is suggested as a handle and values."""
 
     whole = True
 
@@ -50,6 +33,9 @@ class Listed(Sampler):
         """Pass over the point when its turn comes."""
         self._taken.append(values)
 
+    def tell(self, handle: Any, costs: Sequence[float] | None) -> None:
+        """Nothing is learnt."""
+
 
 def random_points(space: Space, seed: int) -> Iterator[Values]:
     """Independent draws, each combination once."""
@@ -63,8 +49,10 @@ def random_points(space: Space, seed: int) -> Iterator[Values]:
             yield values
 
 
-class Optuna(Sampler):
+class Optuna:
     """Optuna's TPE; the start of the space first, and every other time a neighbour of the best."""
+
+    whole = False  # not all of the space is tried
 
     def __init__(self, space: Space, seed: int, n_objectives: int = 1):
         import optuna
@@ -156,6 +144,9 @@ def _steps(one: ParameterRange, value: int) -> list[int]:
 
 def _coded(one: ParameterRange, value: int) -> int:
     return value if one.is_span else one.values.index(value)
+
+
+Sampler = Listed | Optuna
 
 
 def make_sampler(space: Space, seed: int, *, n_objectives: int = 1, budget: int = 0) -> Sampler:
