@@ -49,9 +49,9 @@ def task_of(command: str) -> str:
     return next((task for task, names in TASKS.items() if command in names), OTHERS)
 
 
-def in_short(command: Any) -> str:
+def in_short(told: str) -> str:
     """First sentence of a command's help, up to its semicolon, or the colon of a list."""
-    text = re.split(r"(?<=[^.])\.(?: |$)", " ".join((command.help or "").split()))[0]
+    text = re.split(r"(?<=[^.])\.(?: |$)", " ".join(told.split()))[0]
     return re.split(r"; |(?<=.{25}): ", text)[0]
 
 
@@ -147,6 +147,10 @@ class Group(TyperGroup):
             raise UnknownName("command", args[0], self.list_commands(ctx))
         return super().resolve_command(ctx, args)
 
+    def told(self, ctx: Any, name: str) -> str:
+        """Help of a command."""
+        return getattr(self.get_command(ctx, name), "help", None) or ""
+
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the commands in one screen, and where to begin."""
         width = max(40, min(shutil.get_terminal_size().columns, 110))
@@ -161,7 +165,7 @@ class Group(TyperGroup):
             if names:
                 print(f" {task}:")
             for name in names:
-                told = in_short(self.get_command(ctx, name))
+                told = in_short(self.told(ctx, name))
                 print(f"   {name:<13}{textwrap.shorten(told, width - 16, placeholder=' ...')}")
         if not ctx.parent:
             _print_examples(FIRST)
