@@ -72,8 +72,9 @@ TARGETS = {
     "lru": Target({"xcd_model.cache.lru": "_touch _replay_lru replay_lru"}, (f"{UNIT}/test_cache.py",)),
     "verdict": Target(
         {
-            "swizzle_sim.language.vm": "run _read_report permutation_of counterexample_at counterexample_of",
-            "swizzle_sim.language.one_by_one": "run_each _run_one _operate",
+            "swizzle_sim.language.vm": "run are_permutations _read_report permutation_of counterexample_at "
+            "counterexample_of",
+            "swizzle_sim.language.one_by_one": "run_each _run_launch _run_one _operate",
             "swizzle_sim.language.verdict": "gap_of",
             "swizzle_sim.language.swizzle": "verify _try_lattice",
         },

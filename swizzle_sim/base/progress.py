@@ -6,11 +6,12 @@ import os
 import sys
 import threading
 import time
-
-from rich import progress
-from rich.console import Console
+from typing import TYPE_CHECKING
 
 from swizzle_sim.base.text import visible
+
+if TYPE_CHECKING:
+    from rich import progress
 
 LOG_FIRST_S, LOG_EVERY_S = 10.0, 60.0
 SOON_S = 2.0  # a step without counts that is over by then shows nothing
@@ -84,6 +85,9 @@ class Progress:
             return self._bar
 
     def _made(self) -> progress.Progress:
+        from rich import progress  # noqa: PLC0415 - slow to import
+        from rich.console import Console  # noqa: PLC0415
+
         bar = progress.Progress(
             progress.TextColumn("{task.description}", markup=False),
             progress.BarColumn(bar_width=24),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from importlib import metadata
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -11,6 +10,8 @@ ROOT = Path(__file__).parents[2]
 
 def version() -> str:
     """Version of the installed distribution."""
+    from importlib import metadata  # noqa: PLC0415 - slow to import
+
     return metadata.version("swizzle-sim")
 
 

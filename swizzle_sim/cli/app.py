@@ -6,10 +6,14 @@ Exit status: 0 for success, 1 for a negative verdict (not a bijection), 2 for mi
 from __future__ import annotations
 
 import errno
+import functools
+import importlib
 import io
+import keyword
 import os
+import re
 import sys
-from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -17,27 +21,7 @@ from typer.core import TyperOption
 
 from swizzle_sim.base.release import commit, version
 from swizzle_sim.base.text import visible
-from swizzle_sim.cli import (
-    calibrate,
-    capture,
-    catalogue,
-    check,
-    counters,
-    doctor,
-    explore,
-    fleet,
-    hardware,
-    optimize,
-    policy,
-    retune,
-    rewrite,
-    runs,
-    score,
-    sweeping,
-)
 from swizzle_sim.cli.help import LAB, TASKS, USAGE, Command, Group, misuse
-from swizzle_sim.cli.output import print_json
-from swizzle_sim.cli.proposer_options import with_levers
 from xcd_model.errors import NotBijective, SwizzleSimError
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # what a write says of a disk
@@ -52,6 +36,8 @@ class TypedOnce(Command):
             self.format_all(ctx)
             ctx.exit()
         if ctx.info_name == "optimize":
+            from swizzle_sim.cli.proposer_options import with_levers
+
             args = with_levers(args)
         try:
             typed = self.make_parser(ctx).parse_args(list(args))[2]
@@ -64,9 +50,65 @@ class TypedOnce(Command):
             raise misuse(error, f"lab {ctx.info_name}" if ctx.info_name in LAB else ctx.info_name) from None
 
 
+_HOME = {  # module of each command
+    **{name: name for name in ("calibrate", "capture", "check", "counters", "doctor", "explore", "fleet", "optimize")},
+    **{name: name for name in ("policy", "retune", "rewrite", "runs", "score")},
+    **{"init-kernel": "capture", "gpus": "catalogue", "kernels": "catalogue", "show": "catalogue", "report": "runs"},
+    **{"export": "runs", "bundle": "hardware", "import": "hardware", "sweep": "sweeping"},
+}
+
+
+@functools.cache
+def _of_others() -> dict[str, Any]:
+    """Entry points of other packages' commands; loading one imports typer alone."""
+    from importlib import metadata
+
+    return {entry.name: entry for entry in metadata.entry_points(group="swizzle_sim.commands")}
+
+
+class _Imported(Group):
+    """A group whose commands are imported and put together when they are asked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Names by task, then others."""
+        known = {*self.commands, *_HOME, *_of_others()}
+        by_task = [name for names in (*TASKS.values(), LAB) for name in names if name in known]
+        every = [*by_task, *sorted(known.difference(by_task))]
+        return [name for name in every if self._has(name)]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """A command; None where there is none of the name."""
+        if cmd_name not in self.commands and self._has(cmd_name) and (cmd_name in _HOME or cmd_name in _of_others()):
+            alone = typer.Typer(add_completion=False)
+            alone.command(cmd_name, cls=TypedOnce)(_function(cmd_name))
+            self.commands[cmd_name] = typer.main.get_command(alone)
+        return self.commands.get(cmd_name)
+
+    def told(self, ctx: Any, name: str) -> str:
+        """Help of a command; of one here out of its file: importing all took half of the time of ``--help``."""
+        home = Path(__file__).with_name(f"{_HOME.get(name, '')}.py")
+        text = home.read_text(encoding="utf-8") if home.is_file() else ""
+        found = re.search(rf'^def {_spelled(name)}\(.*?"""(.*?)"""', text, re.DOTALL | re.MULTILINE)
+        return found[1] if found else super().told(ctx, name)
+
+    def _has(self, name: str) -> bool:
+        return (name in LAB) == (self.name == "lab")
+
+
+def _function(name: str) -> Any:
+    if name not in _HOME:
+        return _of_others()[name].load()
+    module = importlib.import_module(f"swizzle_sim.cli.{_HOME[name]}")
+    return getattr(module, _spelled(name))
+
+
+def _spelled(name: str) -> str:
+    return name.replace("-", "_") + "_" * keyword.iskeyword(name)
+
+
 app = typer.Typer(
     name="swizzle-sim",
-    cls=Group,
+    cls=_Imported,
     help="Find, prove and price PID remappings (swizzles) of GPU kernels, with no GPU.",
     no_args_is_help=True,
     add_completion=True,
@@ -88,39 +130,12 @@ def _options(
     """Options that stand before a command."""
 
 
-_COMMANDS = {
-    "capture": capture.capture,
-    "init-kernel": capture.init_kernel,
-    "gpus": catalogue.gpus,
-    "kernels": catalogue.kernels,
-    "show": catalogue.show,
-    "check": check.check,
-    "score": score.score,
-    "optimize": optimize.optimize,
-    "runs": runs.runs,
-    "report": runs.report,
-    "export": runs.export,
-    "doctor": doctor.doctor,
-    "rewrite": rewrite.rewrite,
-    "calibrate": calibrate.calibrate,
-    "bundle": hardware.bundle,
-    "import": hardware.import_,
-    "counters": counters.counters,
-    "sweep": sweeping.sweep,
-    "policy": policy.policy,
-    "retune": retune.retune,
-    "fleet": fleet.fleet,
-    "explore": explore.explore,
-    # Commands of other packages; loading one imports typer alone.
-    **{entry.name: entry.load() for entry in metadata.entry_points(group="swizzle_sim.commands")},
-}
 _LAB = typer.Typer(
-    cls=Group, no_args_is_help=True, help="Experiments with models and constants: a GPU's, a profiler's, a prompt's."
+    cls=_Imported,
+    no_args_is_help=True,
+    help="Experiments with models and constants: a GPU's, a profiler's, a prompt's.",
 )
 app.add_typer(_LAB, name="lab")
-_BY_TASK = [name for names in (*TASKS.values(), LAB) for name in names if name in _COMMANDS]
-for _name in [*_BY_TASK, *sorted(set(_COMMANDS) - set(_BY_TASK))]:
-    (_LAB if _name in LAB else app).command(_name, cls=TypedOnce)(_COMMANDS[_name])
 
 
 def main(commands: typer.Typer = app) -> None:
@@ -172,6 +187,8 @@ def _run(commands: typer.Typer) -> None:
 def _complain(code: str, message: str, *, status: int) -> int:
     """Print an error: on stderr, or with ``--json`` as a document on stdout."""
     if "--json" in sys.argv:
+        from swizzle_sim.cli.output import print_json
+
         print_json({"error": {"code": code, "message": message}})
     else:
         print(f"swizzle-sim: {visible(message)}", file=sys.stderr)

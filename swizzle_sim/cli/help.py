@@ -18,7 +18,6 @@ import typer
 from rich.cells import cell_len
 from typer.core import TyperCommand, TyperGroup
 
-from swizzle_sim.cli.output import say
 from xcd_model.errors import SwizzleSimError, UnknownName
 
 TASKS = {
@@ -32,20 +31,6 @@ TASKS = {
 LAB = ("calibrate", "counters", "mcp", "study", "tune-prompt")  # commands of the group lab
 USAGE: Any = typer.BadParameter.__base__  # of all mistakes in options
 OTHERS = "More commands"
-MOVED = {  # earlier names, and the words to type now; they are understood until the next release
-    "agreement": "import",
-    "ceiling": "optimize --proposer ceiling",
-    "compare": "runs",
-    "occupancy": "show",
-    "suite": "fleet suite",
-    "what-if": "sweep",
-    "lab what-if": "sweep",
-    **{name: f"lab {name}" for name in LAB},
-}
-GONE = {  # earlier names with nothing behind them, and what to do
-    "confirm": "bundle RUN -o DIR, then python DIR/confirm.py, then swizzle-sim import DIR/result.json",
-    "hit-rates": "swizzle_sim.testing.assert_hit_rate in a test holds a floor under the hit rate (docs/howto/ci.md)",
-}
 
 
 def _examples() -> tuple[list[tuple[str, str]], dict[str, list[tuple[str, str]]]]:
@@ -64,9 +49,9 @@ def task_of(command: str) -> str:
     return next((task for task, names in TASKS.items() if command in names), OTHERS)
 
 
-def in_short(command: Any) -> str:
+def in_short(told: str) -> str:
     """First sentence of a command's help, up to its semicolon, or the colon of a list."""
-    text = re.split(r"(?<=[^.])\.(?: |$)", " ".join((command.help or "").split()))[0]
+    text = re.split(r"(?<=[^.])\.(?: |$)", " ".join(told.split()))[0]
     return re.split(r"; |(?<=.{25}): ", text)[0]
 
 
@@ -157,16 +142,14 @@ class Group(TyperGroup):
             raise misuse(error, ctx.info_name if ctx.parent else "") from None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find a command, by an earlier name too."""
-        if ctx.parent is None and args[0] in GONE:
-            raise SwizzleSimError(f"{args[0]} is no command any more: {GONE[args[0]]}")
-        for count in (1, 2):
-            if ctx.parent is None and (name := " ".join(args[:count])) in MOVED:
-                say(f"swizzle-sim: {name} is now: swizzle-sim {MOVED[name]}")
-                args = [*MOVED[name].split(), *args[count:]]
-        if args[0] not in self.commands:
-            raise UnknownName("command", args[0], list(self.commands))
+        """Find a command."""
+        if self.get_command(ctx, args[0]) is None:
+            raise UnknownName("command", args[0], self.list_commands(ctx))
         return super().resolve_command(ctx, args)
+
+    def told(self, ctx: Any, name: str) -> str:
+        """Help of a command."""
+        return getattr(self.get_command(ctx, name), "help", None) or ""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the commands in one screen, and where to begin."""
@@ -174,13 +157,15 @@ class Group(TyperGroup):
         options = "" if ctx.parent else "   --version, --install-completion for the shell"
         print(f" {ctx.command_path} COMMAND ...{options}\n")
         print(textwrap.fill(str(self.help), width - 1, initial_indent=" ", subsequent_indent=" ") + "\n")
-        known = {task: [name for name in names if name in self.commands] for task, names in TASKS.items()}
-        known[OTHERS] = [name for name in self.commands if task_of(name) == OTHERS]
-        known = {"Commands": list(self.commands)} if ctx.parent else known
+        every = self.list_commands(ctx)
+        known = {task: [name for name in names if name in every] for task, names in TASKS.items()}
+        known[OTHERS] = [name for name in every if task_of(name) == OTHERS]
+        known = {"Commands": every} if ctx.parent else known
         for task, names in known.items():
             if names:
                 print(f" {task}:")
             for name in names:
-                print(f"   {name:<13}{textwrap.shorten(in_short(self.commands[name]), width - 16, placeholder=' ...')}")
+                told = in_short(self.told(ctx, name))
+                print(f"   {name:<13}{textwrap.shorten(told, width - 16, placeholder=' ...')}")
         if not ctx.parent:
             _print_examples(FIRST)

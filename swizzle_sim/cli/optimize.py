@@ -123,8 +123,8 @@ def _as_before(
     if proposer == "families":
         proposer = _proposer_of(about)
     if settings := about.get("search"):
-        sampler, evaluations = search.sampler or settings["sampler"], search.evaluations or settings["evaluations"]
-        search = replace(search, sampler=sampler, evaluations=evaluations) if proposer == "search" else search
+        if proposer == "search":
+            search = replace(search, evaluations=search.evaluations or settings["evaluations"])
     elif "strategy" in about:
         search = replace(search, evaluations=search.evaluations or about["evaluations"])
     return replace(launch, kernel=kernel, sizes=sizes), proposer, run, search
@@ -247,7 +247,7 @@ def _conclude(run: Run, scorer: Scorer, given: RunOptions) -> End:
     run = _priced(run, scorer) if given.compile else run
     with Progress("replaying finalists under other constants", "sets") as progress:
         worth = given.uncertainty and len(run.attempts) > SETTLED
-        stability = check_finalists(run, scorer, progress) if worth else None
+        stability = check_finalists(run, scorer, progress, given.threads) if worth else None
     with History(run.folder) as history:
         run = replace(run, ranking=ranking_of(history.about, run.folder))
     written = rewrite_best(run, scorer.kernel, scorer.gpu) if scorer.kernel.file else None

@@ -100,7 +100,7 @@ Proposer = Annotated[
 
 LEVERS = "order,configuration"  # of --tune, where none are typed
 BOTH = ("evaluations",)  # options of the search that two-stage takes as well
-ONLY = ("templates", "sampler", "sizes", "held_out")
+ONLY = ("templates", "sizes", "held_out")
 TYPED = {"models": "--model", "templates": "--template", "timeout_s": "--timeout"}  # where the key has another name
 
 
@@ -171,15 +171,6 @@ class SearchOptions:
             "--template", metavar="FILE|FAMILIES", help="Templates to search, such as chunked+group_m; repeatable."
         ),
     ] = None
-    sampler: Annotated[
-        str | None,
-        _search(
-            "--sampler",
-            metavar="NAME",
-            help="auto, tpe, cma-es, random or exhaustive; by default auto.",
-            offers=("auto", "tpe", "cma-es", "random", "exhaustive"),
-        ),
-    ] = None
     evaluations: Annotated[
         int | None,
         _search(
@@ -204,7 +195,6 @@ class SearchOptions:
         """Options that were typed, by the names that proposers use."""
         values = {
             "templates": self.template or None,
-            "sampler": self.sampler,
             "evaluations": self.evaluations,
             "sizes": _several_sizes(self.at_sizes),
             "held_out": _several_sizes(self.held_out),

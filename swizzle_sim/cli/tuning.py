@@ -33,12 +33,7 @@ if TYPE_CHECKING:
     from swizzle_sim.tuning.joint import Point, Tuned
     from swizzle_sim.tuning.written import Written
 
-OF_TUNE = ("evaluations", "sampler", "max_minutes")
-NOW = {  # what replaces the spellings of earlier versions
-    "tiles": "--tune configuration (with orders: --tune)",
-    "configs": "--tune, which begins with the autotuner's configurations",
-    "layout": "a declaration of your own: longer rows as strides= of an Array, both scored",
-}
+OF_TUNE = ("evaluations", "max_minutes")
 
 
 def find_ceiling(launch: Launch, run: RunOptions, evaluations: int | None, json: bool) -> None:
@@ -114,8 +109,6 @@ def _levers(names: str) -> tuple[str, ...]:
 
     found = tuple(dict.fromkeys(name.strip() for name in names.split(",")))
     for name in found:
-        if name in NOW:
-            raise SearchError(f"--tune {name} is now {NOW[name]}", code="tune")
         if name not in KNOWN:
             raise UnknownName("lever", name, KNOWN)
     return found
@@ -150,9 +143,9 @@ def _tuned(
             progress(done, budget, what=f"tuning: {arm}", note=f"{template.compiled} compiles")
 
         budget = Budget(threads=run.threads or os.cpu_count() or 1, end_s=began + 60 * minutes)
-        spend: dict[str, Any] = {"evaluations": evaluations, "sampler": search.get("sampler", "tpe")}
         chosen = [name for name in names if name != OPTIONS]
-        return tune(levers, chosen or ["configuration"], store, budget=budget, on_replay=on_replay, **spend)
+        how = {"evaluations": evaluations, "budget": budget, "on_replay": on_replay}
+        return tune(levers, chosen or ["configuration"], store, **how)
 
 
 def _about(answer: Answer) -> dict[str, Any]:

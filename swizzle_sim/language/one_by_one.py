@@ -16,22 +16,50 @@ CUT = len(FAULTS)  # not a fault of the candidate: the step budget of the run is
 
 
 @uncounted()
-def run_each(code, reg, decode, encode, first, ids, report):
-    """Run one workgroup after another, up to the first that stops. Checks nothing: `vm.run` has.
+def run_each(code, reg, where, launches, first, ids, seen, report):
+    """Run launch after launch, up to the first that the budget cuts off. Checks nothing: `vm` has.
 
-    code   : (n, 6) int32, op, dst, a, b, c, line; opcodes as in `lower.OPCODES`
-    reg    : (n_registers,) int64, literals and constant inputs filled in
-    decode : (n_in, 3) int64, register, stride, extent of each input that differs between workgroups
-    encode : (n_out, 3) int64, the same for each coordinate of the result; register -1 is the hardware's
-    first  : int, the workgroup of ``ids[0]``
-    ids    : (n,) int64, output
-    report : (8,) int64, output: fault or CUT, its pid, its line; first pid out of range, coordinate, value; steps.
-             The last is an input: steps allowed.
+    code     : (n, 6) int32, op, dst, a, b, c, line; opcodes as in `lower.OPCODES`
+    reg      : (2, n_registers) int64, literals filled in, and scratch
+    where    : registers of constants, of inputs that differ between workgroups, and of coordinates of the result; of
+               those that the hardware gives -1
+    launches : (n_launches, n_constants) int64; (n_launches, n_in, 2) int64, stride and extent of each input; the same
+               for each coordinate; (n_launches,) int64, workgroups
+    first    : int, the workgroup of ``ids[0]``
+    ids      : (most workgroups,) int64, output, of the last launch
+    seen     : (most workgroups,) int32, 0s, to find tiles that several compute; or empty, and none are
+    report   : (n_launches, 9) int64, output: fault or CUT, its pid, its line; first pid out of range, coordinate,
+               value; steps; steps allowed, of the first an input; whether each tile is computed once
     """
+    (at, decode_at, encode_at), (values, decode, encode, workgroups) = where, launches
+    for k in range(workgroups.size):
+        for i in range(reg.shape[1]):
+            reg[1, i] = reg[0, i]
+        for i in range(at.size):
+            reg[1, at[i]] = values[k, i]
+        found = report[k]
+        found[3] = -1
+        _run_launch(code, reg[1], (decode_at, decode[k], encode_at, encode[k]), first, ids[: workgroups[k]], found)
+        if found[0] == CUT:
+            return
+        right = found[0] == 0 and found[3] < 0
+        for i in range(min(seen.size, workgroups[k])):
+            if right:
+                right = seen[ids[i]] != k + 1
+                seen[ids[i]] = k + 1
+        found[8] = right
+        if k + 1 < workgroups.size:
+            report[k + 1, 7] = found[7] - found[6]
+
+
+@inlined
+def _run_launch(code, reg, digits, first, ids, report):
+    """Run one workgroup after another, up to the first that stops."""
+    decode_at, decode, encode_at, encode = digits
     for i in range(ids.size):
         pid = first + i
-        for k in range(decode.shape[0]):
-            reg[decode[k, 0]] = (pid // decode[k, 1]) % decode[k, 2]
+        for k in range(decode_at.size):
+            reg[decode_at[k]] = (pid // decode[k, 0]) % decode[k, 1]
         left = report[7] - report[6]
         fault, line, steps = _run_one(code, reg, min(MAX_STEPS_PER_PID, left))
         report[6] += steps
@@ -41,9 +69,9 @@ def run_each(code, reg, decode, encode, first, ids, report):
             report[0], report[1], report[2] = fault, pid, line
             return
         tile = 0
-        for k in range(encode.shape[0]):
-            stride, extent = encode[k, 1], encode[k, 2]
-            value = reg[encode[k, 0]] if encode[k, 0] >= 0 else (pid // stride) % extent
+        for k in range(encode_at.size):
+            stride, extent = encode[k, 0], encode[k, 1]
+            value = reg[encode_at[k]] if encode_at[k] >= 0 else (pid // stride) % extent
             if value < 0 or value >= extent:
                 tile = -1
                 if report[3] < 0:

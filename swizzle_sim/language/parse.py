@@ -12,7 +12,7 @@ import textwrap
 import threading
 import warnings
 from collections.abc import Callable
-from functools import lru_cache, reduce
+from functools import reduce
 from typing import NoReturn
 
 from swizzle_sim.base.text import visible
@@ -99,8 +99,8 @@ class SourceText:
         found = re.search(rf"\b{re.escape(name)}\b", self.lines[line - 1]) if 0 < line <= len(self.lines) else None
         return found.start() + 1 if found else 1
 
-    def parse(self) -> ast.Module:
-        """Syntax tree, checked for size and depth; nothing of it is ever executed."""
+    def parse(self) -> tuple[ast.Module, set[str]]:
+        """Syntax tree, checked for size and depth, and its names; nothing of it is ever executed."""
         try:
             tree = self._ast(self.text)
         except SyntaxError as error:
@@ -108,8 +108,7 @@ class SourceText:
                 tree = self._ast(_continued(self.text))
             except SyntaxError:
                 self._refuse_syntax(error)
-        self._check_size(tree)
-        return tree
+        return tree, self._checked(tree)
 
     def _ast(self, text: str) -> ast.Module:
         """``ast.parse``; every way in which it exhausts memory or the stack is the same error."""
@@ -136,18 +135,22 @@ class SourceText:
         code = "limit" if "too many" in message or "digits" in message else "syntax"
         self.refuse(f"not Python: {message}", code, line, self._margin + (error.offset or 1))
 
-    def _check_size(self, tree: ast.Module) -> None:
-        """Refuse a tree that is too big or too deep; iterative, as the tree may be deeper than the stack."""
-        count = 0
+    def _checked(self, tree: ast.Module) -> set[str]:
+        """Names of a tree that is not too big nor too deep; iterative, as the tree may be deeper than the stack."""
+        count, names = 0, set[str]()
         todo: list[tuple[ast.AST, int]] = [(tree, 0)]
         while todo:
             node, depth = todo.pop()
-            count += isinstance(node, ast.expr | ast.stmt)
+            count += isinstance(node, (ast.expr, ast.stmt))
             if count > MAX_NODES:
                 self.refuse_node(node, f"the text has more than {MAX_NODES} parts: make it shorter", "limit")
             if depth > MAX_DEPTH:
                 self.refuse_node(node, f"nested deeper than {MAX_DEPTH} levels: use variables for parts of it", "limit")
-            todo.extend((child, depth + 1) for child in ast.iter_child_nodes(node))
+            if isinstance(node, ast.Name):
+                names.add(node.id)
+                continue
+            todo.extend((child, depth + 1) for child in ast.iter_child_nodes(node) if child._fields)
+        return names
 
 
 def _continued(text: str) -> str:
@@ -367,14 +370,9 @@ _READERS: dict[type[ast.expr], Callable[..., Expr | Cond]] = {
 
 def parse_form(text: str, filename: str = "<candidate>") -> Form:
     """Read a candidate."""
-    return _read(text, filename)
-
-
-@lru_cache(maxsize=512)  # the same family is read for its verdict, its score and its report
-def _read(text: str, filename: str) -> Form:
     source = SourceText(text, filename)
-    tree = source.parse()
-    reader = _StatementReader(source, {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)})
+    tree, names = source.parse()
+    reader = _StatementReader(source, names)
     body = reader.block(tree.body)
     results = reader.results()
     flow = _Assignments(source)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
-import weakref
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from swizzle_sim.base.text import cut, visible
 from swizzle_sim.language.families import FAMILIES, family, is_spec, names_of
 from swizzle_sim.language.grid import Grid
 from swizzle_sim.language.ir import Form
-from swizzle_sim.language.lattice import XCD_COUNTS, Trial, lattice_like, name_domain
+from swizzle_sim.language.lattice import XCD_COUNTS, Trial, kind_of_grid, lattice_like, name_domain
 from swizzle_sim.language.lower import Bytecode, compile_form
 from swizzle_sim.language.parse import parse_form
 from swizzle_sim.language.rules import LATTICE_STEPS, MOST_TRIED, STEPS_PER_BYTE, STEPS_PER_INSTRUCTION
@@ -30,15 +31,12 @@ from swizzle_sim.language.verdict import (
     Execution,
     Verdict,
 )
-from swizzle_sim.language.vm import counterexample_at, permutation_of
+from swizzle_sim.language.vm import Launch, are_permutations, counterexample_at, permutation_of
 from xcd_model.errors import LanguageError, NotBijective, UnknownName
 from xcd_model.files import read_text
 
 LONGEST_NAME = 40  # of a typed text
 Point = tuple[Grid, Mapping[str, int] | None]
-
-# The run of the swizzle and launch that ran last: whoever verifies one wants its permutation next.
-_LATEST: dict[Any, tuple[Execution, Counterexample | None]] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +62,8 @@ class Swizzle:
     program: Bytecode
     name: str | None = None
     filename: str = "<candidate>"
+    # its latest run: whoever verifies a swizzle wants its permutation next, or the other way round
+    _ran: dict[Any, tuple[Execution, Counterexample | None]] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def parse(cls, text: str, name: str | None = None, filename: str = "<candidate>") -> Swizzle:
@@ -81,8 +81,7 @@ class Swizzle:
                 text, name = family(text), name or text.strip()
             except UnknownName as error:  # of a parameter
                 raise LanguageError(str(error), filename=filename, code="parameter") from None
-        form = parse_form(text, filename)
-        return cls(text, form, compile_form(form), name, filename)
+        return cls(text, *_compiled(text, filename), name, filename)
 
     @classmethod
     def read(cls, given: str | os.PathLike[str] | Swizzle) -> Swizzle:
@@ -147,8 +146,8 @@ class Swizzle:
         self, grid: Grid, num_xcds: int, sizes: Mapping[str, int] | None, budget: Budget
     ) -> tuple[Execution, Counterexample | None]:
         """Run at the target grid, once where it is asked for again; errors point into the text."""
-        key = weakref.ref(self, _forget), grid, num_xcds, repr(sizes)  # as it is typed: True is no size, and 1 is
-        found = _LATEST.get(key)
+        key = grid, num_xcds, repr(sizes)  # as it is typed: True is no size, and 1 is
+        found = self._ran.get(key)
         if found is not None and found[0].steps <= budget.left:
             budget.left -= found[0].steps
             return found
@@ -156,8 +155,8 @@ class Swizzle:
             found = permutation_of(self.program, grid, num_xcds, sizes, budget)
         except LanguageError as error:
             raise error.placed(visible(self.filename), visible(self.source)) from None
-        _LATEST.clear()
-        _LATEST[key] = found
+        self._ran.clear()
+        self._ran[key] = found
         return found
 
     def verify(
@@ -171,9 +170,10 @@ class Swizzle:
         return verify(self, grid, num_xcds, sizes, lattice)
 
 
-def _forget(_: Any) -> None:
-    """Let the memory go with the swizzle."""
-    _LATEST.clear()
+@lru_cache(maxsize=512)  # the same family is read for its order, its verdict and its report
+def _compiled(text: str, filename: str) -> tuple[Form, Bytecode]:
+    form = parse_form(text, filename)
+    return form, compile_form(form)
 
 
 def is_text(words: str) -> bool:
@@ -234,7 +234,10 @@ def verify(
     if sample:
         counterexample = counterexample_at(swizzle.program, grid, num_xcds, sizes, budget)
     else:
+        was_run = bool(swizzle._ran)
         counterexample = swizzle._run(grid, num_xcds, sizes, budget)[1]
+        if was_run:  # for a permutation, which the caller has
+            swizzle._ran.clear()
     trials = [Trial(grid, num_xcds, counterexample is None)]
     first_failing: Counterexample | None = None
     complete = counterexample is None or counterexample.code != "step-limit"
@@ -264,26 +267,24 @@ def _try_lattice(
     swizzle: Swizzle, grid: Grid, num_xcds: int, points: Iterable[Point], budget: Budget
 ) -> tuple[list[Trial], Counterexample | None, bool]:
     """Try other launches with each XCD count; returns the trials, the first counter-example and whether all ran."""
-    trials: list[Trial] = []
-    first_failing: Counterexample | None = None
-    by_xcds = swizzle.form.reads_num_xcds
-    for other, sizes in points:
-        here: list[Trial] = []  # a grid counts only with all its XCD counts: a part of them would mislead
-        failure, failures = None, []
-        for rank, xcds in enumerate(sorted({*XCD_COUNTS, num_xcds})):
-            if rank == 0 or by_xcds:  # otherwise the result is the same for all counts
-                try:
-                    failure = permutation_of(swizzle.program, other, xcds, sizes, budget)[1]
-                except LanguageError as error:
-                    if error.code != "limit":
-                        raise
-                    return trials, first_failing, False
+    points, counts = list(points), sorted({*XCD_COUNTS, num_xcds})
+    tried = counts if swizzle.form.reads_num_xcds else counts[:1]  # otherwise the result is the same for all counts
+    launches = [(other, xcds, sizes) for other, sizes in points for xcds in tried]
+    passed: list[bool] = []
+    for _, kind in itertools.groupby(launches, key=lambda launch: kind_of_grid(launch[0])):
+        passed += are_permutations(swizzle.program, list(kind), budget)
+        if not budget.left:
+            break
+    whole = len(passed) // len(tried)  # a grid counts only with all its XCD counts: a part of them would mislead
+    trials, failing = list[Trial](), list[Launch]()
+    for k, (other, _) in enumerate(points[:whole]):
+        for rank, xcds in enumerate(counts):
+            at = len(tried) * k + rank % len(tried)
             if (other, xcds) != (grid, num_xcds):
-                here.append(Trial(other, xcds, failure is None))
-                failures += [failure] if failure else []
-        trials += here
-        first_failing = first_failing or next(iter(failures), None)
-    return trials, first_failing, True
+                trials.append(Trial(other, xcds, passed[at]))
+                failing += [] if passed[at] else [launches[at]]
+    why = permutation_of(swizzle.program, *failing[0])[1] if failing else None
+    return trials, why, whole == len(points)
 
 
 def _points(

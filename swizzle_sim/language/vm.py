@@ -10,7 +10,9 @@ One compiled function runs every candidate, one workgroup after another (`one_by
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +32,9 @@ from swizzle_sim.language.verdict import (
 )
 from xcd_model.errors import LanguageError
 
+Launch = tuple[Grid, int, Mapping[str, int] | None]  # its XCDs, and the kernel's sizes there
+Names = tuple[tuple[str, ...], ...]
+Tables = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # of `one_by_one.run_each`
 _BLOCK, _DRAWN = 8192, 64  # workgroups of a block of a sample, and blocks drawn
 
 
@@ -43,26 +48,14 @@ def run(
 ) -> Execution:
     """Evaluate a program for every workgroup of a grid, or for some that follow each other."""
     budget, pids = budget or Budget.at(grid.num_pids), pids or range(grid.num_pids)
-    bound = bind(program.inputs, grid, num_xcds, sizes, program.input_lines)
-    computed, unchanged = result_digits(tuple(program.results), grid, program.last_line)
-    registers = program.registers.copy()
-    for name, value in bound.constants.items():
-        registers[program.inputs[name]] = value
     steps = len(pids) * len(program.code)
+    names, launches = _bound(program, ((grid, num_xcds, sizes),))
     if program.keeps_launch_order and steps <= budget.left:  # what is scored most is not run at all
         budget.left -= steps
         return Execution(np.arange(pids.start, pids.stop), None, None, steps)
-    from swizzle_sim.language.one_by_one import run_each  # noqa: PLC0415 - only here the compiler is loaded
-
-    decode = [(program.inputs[name], digit) for name, digit in bound.digits.items()]
-    encode = [(program.results[name], digit) for name, digit in computed.items()]
-    # A coordinate that the candidate does not compute has no register: the hardware's digit stays.
-    encode += [(-1, digit) for digit in unchanged.values()]
-    ids, report = np.empty(len(pids), np.int64), np.zeros(8, np.int64)
-    report[3], report[7] = -1, budget.left
-    rows = ([(at, digit.stride, digit.extent) for at, digit in held] for held in (decode, encode))
-    tables = (np.array(one, np.int64).reshape(-1, 3) for one in rows)
-    run_each(program.code, registers, *tables, pids.start, ids, report)
+    ids = np.empty(len(pids), np.int64)
+    launches = (*launches[:-1], np.array([ids.size]))
+    (report,) = _ran(program, names, launches, pids.start, ids, np.zeros(0, np.int32), budget.left)
     budget.left -= min(int(report[6]), budget.left)
     if report[0] == len(FAULTS):
         raise LanguageError(
@@ -72,11 +65,73 @@ def run(
             column=1,
             code="limit",
         )
-    return _read_report(ids, report, list(computed), [digit.extent for digit in computed.values()])
+    return _read_report(ids, report, names[2], launches[2][0, :, 1].tolist())
 
 
-def _read_report(ids: np.ndarray, report: np.ndarray, names: list[str], extents: list[int]) -> Execution:
-    code, pid, line, lost_pid, axis, value, steps, _ = report.tolist()
+def are_permutations(program: Bytecode, launches: Sequence[Launch], budget: Budget) -> list[bool]:
+    """Whether a program is a permutation of each launch, of one kind, up to that at which the budget is used up."""
+    names, tables = _bound(program, tuple(launches))
+    steps = int(tables[3].sum()) * len(program.code)
+    if program.keeps_launch_order and steps <= budget.left:
+        budget.left -= steps
+        return [True] * len(launches)
+    most = int(tables[3].max())
+    report = _ran(program, names, tables, 0, np.empty(most, np.int64), np.zeros(most, np.int32), budget.left)
+    budget.left -= min(int(report[:, 6].sum()), budget.left)
+    cut = np.flatnonzero(report[:, 0] == len(FAULTS))
+    return (report[: cut[0] if cut.size else None, 8] > 0).tolist()
+
+
+def _ran(
+    program: Bytecode, names: Names, launches: Tables, first: int, ids: np.ndarray, seen: np.ndarray, allowed: int
+) -> np.ndarray:
+    """Report of `one_by_one.run_each` on each launch."""
+    from swizzle_sim.language.one_by_one import run_each  # noqa: PLC0415 - only here the compiler is loaded
+
+    inputs = (np.array([program.inputs[name] for name in of], np.int64) for of in names[:2])
+    # A coordinate that the candidate does not compute has no register: the hardware's digit stays.
+    results = np.array([program.results.get(name, -1) for name in names[2]], np.int64)
+    report = np.zeros((launches[3].size, 9), np.int64)
+    report[0, 7] = allowed
+    registers = np.stack([program.registers, program.registers])
+    run_each(program.code, registers, (*inputs, results), launches, first, ids, seen, report)
+    return report
+
+
+def _bound(program: Bytecode, launches: tuple[Launch, ...]) -> tuple[Names, Tables]:
+    """Names of constants, of inputs that differ between workgroups and of results, and their values in each launch."""
+    read = [[name for name in program.inputs if name in (sizes or ())] for *_, sizes in launches]
+    key = tuple(
+        (grid, type(xcds), xcds, *((name, type(sizes[name]), sizes[name]) for name in names if sizes))
+        for (grid, xcds, sizes), names in zip(launches, read, strict=True)
+    )
+    try:
+        return _tables(tuple(program.inputs), tuple(program.results), key)
+    except (LanguageError, TypeError):  # again, for the line, and for what is no integer
+        for grid, xcds, sizes in launches:
+            bind(program.inputs, grid, xcds, sizes, program.input_lines)
+            result_digits(tuple(program.results), grid, program.last_line)
+        raise
+
+
+@lru_cache(maxsize=256)
+def _tables(inputs: tuple[str, ...], results: tuple[str, ...], launches: tuple[Any, ...]) -> tuple[Names, Tables]:
+    bound = [bind(inputs, grid, xcds, {name: value for name, _, value in of}) for grid, _, xcds, *of in launches]
+    split = [result_digits(results, grid) for grid, *_ in launches]
+    encode = [{**computed, **unchanged} for computed, unchanged in split]
+    names = tuple(tuple(one) for one in (bound[0].constants, bound[0].digits, encode[0]))
+    constants = np.array([list(one.constants.values()) for one in bound], np.int64).reshape(len(bound), -1)
+    inputs_at, results_at = (
+        np.array([[(one.stride, one.extent) for one in of.values()] for of in each], np.int64).reshape(
+            len(bound), -1, 2
+        )
+        for each in ([one.digits for one in bound], encode)
+    )
+    return names, (constants, inputs_at, results_at, np.array([grid.num_pids for grid, *_ in launches]))
+
+
+def _read_report(ids: np.ndarray, report: np.ndarray, names: tuple[str, ...], extents: list[int]) -> Execution:
+    code, pid, line, lost_pid, axis, value, steps, *_ = report.tolist()
     fault = Fault(FAULTS[code], pid, line) if code else None
     lost = OutOfRange(lost_pid, names[axis], value, extents[axis]) if lost_pid >= 0 else None
     return Execution(ids, fault, lost, steps)

@@ -6,6 +6,7 @@ the prompt of a model.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -63,13 +64,14 @@ def _touched(trace: Trace, tensor: int, start: np.ndarray, marked: np.ndarray) -
     return latest >= 0, several, count
 
 
-def shared_lines(trace: Trace) -> tuple[int, int]:
-    """Lines that more than one workgroup touches, and all lines that are touched."""
-    of_tensors = [
-        _touched(trace, number, trace.start, np.ones(tensor.n_lines, bool))
-        for number, tensor in enumerate(trace.tensors)
-    ]
-    return sum(int(several.sum()) for _, several, _ in of_tensors), sum(int(one.sum()) for one, *_ in of_tensors)
+def shared_lines(trace: Trace, enough: float = math.inf) -> tuple[int, int]:
+    """Lines that more than one workgroup touches, and all lines that are touched; of tensors until ``enough`` are."""
+    shared = lines = 0
+    for number, tensor in enumerate(trace.tensors):
+        if shared < enough:
+            touched, several, _ = _touched(trace, number, trace.start, np.ones(tensor.n_lines, bool))
+            shared, lines = shared + int(several.sum()), lines + int(touched.sum())
+    return shared, lines
 
 
 def sharing(trace: Trace, workgroup: int) -> tuple[Shared, ...]:

@@ -20,9 +20,11 @@ class Poly:
 
     def __init__(self, terms: Mapping[Monomial, int]):
         self.terms = {key: value for key, value in terms.items() if value}
-        self._hash = hash(frozenset(self.terms.items()))
+        self._hash: int | None = None
 
     def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash(frozenset(self.terms.items()))
         return self._hash
 
     def __eq__(self, other: object) -> bool:
@@ -113,11 +115,11 @@ def variable(name: str) -> Poly:
 def _product(left: Poly, right: Poly) -> Poly:
     if len(left.terms) * len(right.terms) > MOST_TERMS:
         raise TooLarge(f"a product of more than {MOST_TERMS} terms")
+    if sum(max(map(len, one.terms), default=0) for one in (left, right)) > MOST_DEGREE:
+        raise TooLarge(f"a product of degree above {MOST_DEGREE}")
     terms: dict[Monomial, int] = {}
     for a, x in left.terms.items():
         for b, y in right.terms.items():
-            if len(a) + len(b) > MOST_DEGREE:
-                raise TooLarge(f"a product of degree above {MOST_DEGREE}")
-            key = tuple(sorted(a + b))
+            key = tuple(sorted(a + b)) if a and b else a or b
             terms[key] = terms.get(key, 0) + x * y
     return Poly(terms)

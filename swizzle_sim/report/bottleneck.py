@@ -11,8 +11,10 @@ orders of the GPU, and else how busy each resource is.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -205,10 +207,12 @@ def why_better(scorer: Scorer, attempts: Iterable[Attempt], name: str) -> tuple[
     ][:2]
     if len(chosen) < 2 or any(_warm(scorer, one.score) for one in chosen if one.score):
         return ()
+    of = functools.partial(reuse_of, scorer.plan, workgroups_per_cu=scorer.occupancy, grid=scorer.kernel.grid)
+    with ThreadPoolExecutor() as pool:
+        reuses = list(pool.map(of, [scorer.permutation(one.swizzle) for one in chosen]))
     reports = []
-    for one in chosen:
-        order, score = scorer.permutation(one.swizzle), one.score or scorer.baseline
-        found = reuse_of(scorer.plan, order, workgroups_per_cu=scorer.occupancy, grid=scorer.kernel.grid)
+    for one, found in zip(chosen, reuses, strict=True):
+        score = one.score or scorer.baseline
         shares = {
             n: {k: 100 * v / max(1, score.l2_misses) for k, v in of.items()} for n, of in _estimate(found).items()
         }

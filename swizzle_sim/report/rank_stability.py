@@ -49,6 +49,7 @@ def compare_finalists(
     of: str = "l2_hit_rate",
     draws: int | None = None,
     seed: int = 0,
+    threads: int | None = None,
     on_replay: OnReplay | None = None,
 ) -> dict[str, Any]:
     """Compare the best candidate with each of the others under other constants: JSON-ready.
@@ -63,7 +64,7 @@ def compare_finalists(
     scores = [one.score for one in finalists]
     known = [[getattr(score, FIGURES[of]) for score in scores]] if all(scores) else []
     settings = [*([] if known else [{}]), *latin_hypercube_settings(constants, draws, seed)]
-    found, _ = replay_draws(scorer, [one.order for one in finalists], settings, on_replay=on_replay)
+    found, _ = replay_draws(scorer, [one.order for one in finalists], settings, threads=threads, on_replay=on_replay)
     values = np.array([*known, *([figures[FIGURES[of]] for figures in row] for row in found)], float)
     costs = -values if of == "l2_hit_rate" else np.log(values)
     pairs = []
@@ -92,7 +93,9 @@ def _cheap(scorer: Scorer, constant: Constant) -> Constant:
     return replace(constant, choices=tuple(cheap))
 
 
-def check_finalists(run: Run, scorer: Scorer, on_replay: OnReplay | None = None) -> dict[str, Any] | None:
+def check_finalists(
+    run: Run, scorer: Scorer, on_replay: OnReplay | None = None, threads: int | None = None
+) -> dict[str, Any] | None:
     """Compare the best of a run with the next two and the launch order; None where there is nothing to compare."""
     of, ranking = run.ranking.main.name, run.ranking
     if run.baseline.score is None or of not in FIGURES or len(ranking.objectives) > 1 or ranking.sizes > 1:
@@ -106,7 +109,7 @@ def check_finalists(run: Run, scorer: Scorer, on_replay: OnReplay | None = None)
         order = scorer.permutation(attempt.swizzle)
         score = attempt.judged.score  # by this scorer, unless it was compiled otherwise
         finalists.append(Finalist(name, order, score if score and score.price is None else None))
-    found = compare_finalists(scorer, finalists, of=of, on_replay=on_replay)
+    found = compare_finalists(scorer, finalists, of=of, threads=threads, on_replay=on_replay)
     for pair, number in zip(found["pairs"], list(chosen)[1:], strict=True):
         pair["number"] = number
     write_whole(run.folder / FILE, (json.dumps(found, indent=1) + "\n").encode())

@@ -240,7 +240,6 @@ def propose(task: Task) -> Proposed:
     plan = SearchPlan(
         templates=tuple(templates_of(given.get("templates", ()), kernel, device)),
         objectives=task.how.objectives_on(Scorer(kernel, device, **task.how.of_scorer)),
-        sampler=given.get("sampler", "auto"),
         evaluations=given.get("evaluations", EVALUATIONS),
     )
     kernels = [kernel, *_at(task, given.get("sizes", ()))]

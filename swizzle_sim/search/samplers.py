@@ -1,7 +1,4 @@
-"""Samplers of a parameter space: exhaustive, random, or Optuna's TPE and CMA-ES, by suggest and tell.
-
-Optuna is imported here, and only for its own samplers.
-"""
+"""Samplers of a parameter space, all of it or Optuna's TPE, by suggest and tell."""
 
 from __future__ import annotations
 
@@ -12,37 +9,20 @@ from typing import Any
 
 from swizzle_sim.search.templates.space import Space, Values
 from swizzle_sim.search.templates.template import ParameterRange
-from xcd_model.errors import SearchError, UnknownName
 
-SAMPLERS = ("auto", "tpe", "cma-es", "random", "exhaustive")
 REFUSED_IN_A_ROW = 200  # draws that are not allowed or known, until a space counts as exhausted
 SAMPLED_IN_A_ROW = 4  # the same of Optuna, whose trials are slow; then random draws take over
 NEIGHBOUR_EVERY = 2  # one suggestion in so many is a neighbour of the best
 LOG_FROM = 16  # a range whose high end is this many times its low end is sampled in log scale
 
 
-class Sampler:
-    """Suggests values of one space; `tell` reports the costs of a handle, less is better, None without a score."""
+class Listed:
+    """All points of a space in their order; each is suggested as a handle and values."""
 
-    whole = False  # whether all of the space is tried
+    whole = True
 
-    def suggest(self) -> tuple[Any, Values] | None:
-        """A handle and values that are allowed; None if the space is exhausted."""
-        raise NotImplementedError
-
-    def take(self, values: Values) -> Any:
-        """A handle of values that the caller suggests, which are allowed and not suggested yet."""
-        raise NotImplementedError
-
-    def tell(self, handle: Any, costs: Sequence[float] | None) -> None:
-        """Nothing is learnt, unless a sampler says so."""
-
-
-class Listed(Sampler):
-    """Points in their order, each once: all of a space, or `random_points`."""
-
-    def __init__(self, points: Iterator[Values], *, whole: bool = False):
-        self._points, self.whole, self._taken = points, whole, list[Values]()
+    def __init__(self, space: Space):
+        self._points, self._taken = space.points(), list[Values]()
 
     def suggest(self) -> tuple[Any, Values] | None:
         """Next point."""
@@ -52,6 +32,9 @@ class Listed(Sampler):
     def take(self, values: Values) -> None:
         """Pass over the point when its turn comes."""
         self._taken.append(values)
+
+    def tell(self, handle: Any, costs: Sequence[float] | None) -> None:
+        """Nothing is learnt."""
 
 
 def random_points(space: Space, seed: int) -> Iterator[Values]:
@@ -66,20 +49,20 @@ def random_points(space: Space, seed: int) -> Iterator[Values]:
             yield values
 
 
-class Optuna(Sampler):
-    """Optuna's TPE or CMA-ES; the start of the space first, and every other time a neighbour of the best."""
+class Optuna:
+    """Optuna's TPE; the start of the space first, and every other time a neighbour of the best."""
 
-    def __init__(self, space: Space, method: str, seed: int, n_objectives: int = 1):
+    whole = False  # not all of the space is tried
+
+    def __init__(self, space: Space, seed: int, n_objectives: int = 1):
         import optuna
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
-        if method == "cma-es" and n_objectives > 1:
-            raise SearchError("sampler cma-es has one objective: use tpe for a Pareto front", code="sampler")
         self._space, self._pruned, self._failed = space, optuna.trial.TrialState.PRUNED, optuna.trial.TrialState.FAIL
         self._n_objectives = n_objectives
-        self._study = optuna.create_study(
-            directions=["minimize"] * n_objectives, sampler=_sampler(optuna, method, seed, len(space.ranges))
-        )
+        startup = max(4, 2 * len(space.ranges))
+        tpe = optuna.samplers.TPESampler(seed=seed, n_startup_trials=startup, multivariate=True)
+        self._study = optuna.create_study(directions=["minimize"] * n_objectives, sampler=tpe)
         self._suggested: set[tuple[int, ...]] = set()
         self._values: dict[int, Values] = {}
         self._drawn = random_points(space, seed)
@@ -145,13 +128,6 @@ class Optuna(Sampler):
         return None
 
 
-def _sampler(optuna: Any, method: str, seed: int, n_parameters: int) -> Any:
-    startup = max(4, 2 * n_parameters)
-    if method == "tpe":
-        return optuna.samplers.TPESampler(seed=seed, n_startup_trials=startup, multivariate=True)
-    return optuna.samplers.CmaEsSampler(seed=seed, n_startup_trials=startup, warn_independent_sampling=False)
-
-
 def _value(trial: Any, one: ParameterRange) -> int:
     if not one.is_span:
         return one.values[trial.suggest_int(one.name, 0, len(one.values) - 1)]
@@ -170,12 +146,9 @@ def _coded(one: ParameterRange, value: int) -> int:
     return value if one.is_span else one.values.index(value)
 
 
-def make_sampler(space: Space, sampler: str, seed: int, *, n_objectives: int = 1, budget: int = 0) -> Sampler:
-    """Sampler by name, one of `SAMPLERS`; ``auto`` is exhaustive where ``budget`` covers the space, else TPE."""
-    if sampler not in SAMPLERS:
-        raise UnknownName("sampler", sampler, SAMPLERS)
-    if sampler == "exhaustive" or not space.ranges or (sampler == "auto" and space.size <= budget):
-        return Listed(space.points(), whole=True)
-    if sampler == "random":
-        return Listed(random_points(space, seed))
-    return Optuna(space, "tpe" if sampler == "auto" else sampler, seed, n_objectives)
+Sampler = Listed | Optuna
+
+
+def make_sampler(space: Space, seed: int, *, n_objectives: int = 1, budget: int = 0) -> Sampler:
+    """Sampler of all of a space where ``budget`` covers it, else TPE."""
+    return Listed(space) if not space.ranges or space.size <= budget else Optuna(space, seed, n_objectives)

@@ -127,7 +127,6 @@ def tune(
     store: PointStore,
     *,
     evaluations: int = EVALUATIONS,
-    sampler: str = "tpe",
     budget: Budget = ONE_AT_A_TIME,
     on_replay: OnReplay = lambda arm, done, evaluations: None,
 ) -> Tuned:
@@ -136,7 +135,7 @@ def tune(
     if not have:
         said = [why for name, why in levers.refused.items() if name.split()[0] in names]
         raise SearchError(f"--tune {','.join(names)}: {'; '.join(said) or 'nothing to choose'}", code="tune")
-    search = _Search(levers, store, sampler, budget, evaluations, on_replay)
+    search = _Search(levers, store, budget, evaluations, on_replay)
     base = search.base()
     found = findings(levers.template, levers.base, base.score)
     search.first = [values for one in found for values in one.values]
@@ -155,7 +154,6 @@ class _Search:
 
     levers: Levers
     store: PointStore
-    sampler: str
     budget: Budget
     evaluations: int
     on_replay: OnReplay
@@ -231,7 +229,7 @@ class _Search:
     def _sampled(self, arm: Arm, tuned: Tuned) -> Turns:
         """Instances that a sampler suggests; of several levers also orders of the best of them, and a check."""
         space, alone = self.levers.space, len(arm.levers) == 1
-        sampler = make_sampler(space, self._method(space), self.levers.seed, budget=self.evaluations)
+        sampler = make_sampler(space, self.levers.seed, budget=self.evaluations)
         given = self._given(space, sampler)
         if not alone:
             before = self.evaluations - self.evaluations // OF_ORDERS - BATCH + 1  # a whole batch may follow
@@ -294,9 +292,6 @@ class _Search:
         best = tuned.ranked([tuned.best(one) for one in tuned.arms if len(one.levers) < len(arm.levers)])[0]
         if all(tuned.cost(best) < tuned.cost(one) for one in arm.points):
             self._add(arm, (yield [self.levers.candidate(best.values, best.order)]))
-
-    def _method(self, space: Configurations) -> str:
-        return "auto" if self.sampler == "tpe" and space.size <= self.evaluations else self.sampler
 
     def _given(self, space: Configurations, sampler: Sampler) -> list[tuple[Any, Values]]:
         """The kernel as it is and what is suggested first, with handles of the sampler; a part of the evaluations."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -178,33 +179,44 @@ def replay_draws(
     for at, one in enumerate(settings):
         if None in found[at]:
             groups.setdefault(repr(sorted(counting_settings(scorer, one).items())), []).append(at)
-    total = sum(map(len, groups.values()))
-    done = 0
+    total, done = sum(map(len, groups.values())) * len(orders), 0
     with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
-        jobs = {
-            pool.submit(_replay, scorer, orders, [settings[at] for at in group]): group for group in groups.values()
-        }
         try:
+            draws = [(group, _Draw(scorer, [settings[at] for at in group], len(orders))) for group in groups.values()]
+            jobs = {
+                pool.submit(draw.replay, order): (group, k) for group, draw in draws for k, order in enumerate(orders)
+            }
             for job in as_completed(jobs):
-                for at, figures in zip(jobs[job], job.result(), strict=True):
-                    found[at] = figures
-                    for digest, figure in zip(digests, figures, strict=True):
-                        store.put(key(digest, settings[at]), dict(figure))
-                done += len(jobs[job])
+                group, k = jobs[job]
+                for at, figures in zip(group, job.result(), strict=True):
+                    found[at][k] = figures
+                    store.put(key(digests[k], settings[at]), dict(figures))
+                done += len(group)
                 if on_replay:
-                    on_replay(done, total)
+                    on_replay(done // len(orders), total // len(orders))
         except BaseException:
             pool.shutdown(wait=True, cancel_futures=True)
             raise
     return found, len(groups) * len(orders)
 
 
-def _replay(scorer: Scorer, orders: Sequence[np.ndarray], group: Sequence[Settings]) -> list[list[Figures]]:
-    """Figures of each setting of a group; all of its settings have the counts of the first."""
-    first = perturbed(scorer, group[0])
-    traffics: list[Traffic] = [first.traffic(order) for order in orders]
-    found = []
-    for settings in group:
-        timer = perturbed(scorer, settings)
-        found.append([figures_of(traffic, timer.time(traffic).total_us) for traffic in traffics])
-    return found
+class _Draw:
+    """Settings of the same counts, and the scorer that replays the orders under them, while there are any left."""
+
+    def __init__(self, scorer: Scorer, settings: Sequence[Settings], orders: int):
+        self.scorer, self.settings, self.left = scorer, settings, orders
+        self.lock, self.first = Lock(), scorer
+
+    def replay(self, order: np.ndarray) -> list[Figures]:
+        """Figures of an order under each of the settings."""
+        with self.lock:
+            if self.first is self.scorer:
+                self.first = perturbed(self.scorer, self.settings[0])
+                _ = self.first.plan, self.first.fetches  # once
+        first, (_, *others) = self.first, self.settings
+        timers = [first, *(perturbed(self.scorer, one) for one in others)]
+        traffic = first.traffic(order)
+        with self.lock:
+            self.left -= 1
+            self.first = self.first if self.left else self.scorer
+        return [figures_of(traffic, timer.time(traffic).total_us) for timer in timers]

@@ -48,8 +48,8 @@ MISUSE = [
     (("optimize", "gemm", "--model", "a/b"), "--model belongs to --proposer llm"),
     (("optimize", "gemm", "--timeout", "9", "--template", "row"), "--timeout belongs to --proposer llm"),
     (
-        ("optimize", "gemm", "--template", "row", "--sampler", "tpe"),
-        "--template, --sampler belong to --proposer search",
+        ("optimize", "gemm", "--template", "row", "--held-out", "M=512"),
+        "--template, --held-out belong to --proposer search",
     ),
     (("optimize", "gemm", "--proposer", "llm", "--evaluations", "9"), "not to llm: add --proposer search"),
     (("optimize", "gemm", "--replay", "guess"), "guess: neither lockstep nor timed, nor a folder with a run"),

@@ -32,7 +32,7 @@ def finished(tmp_path_factory):
 
 def parse(words):
     """Hold words against the command's own arguments and options, without running it."""
-    command = get_command(app).commands[words[0]]
+    command = get_command(app).get_command(None, words[0])
     return command.make_context(words[0], list(words[1:]))
 
 
@@ -110,9 +110,9 @@ INLINE = re.compile(r"`(swizzle-sim [a-z][^`]*)`")
 def test_a_command_within_a_sentence_has_its_options(page):
     for text in INLINE.findall(page.read_text(encoding="utf-8").replace("\n", " ")):
         words = text.split()[1:]
-        command = get_command(app).commands[words[0]]
+        command = get_command(app).get_command(None, words[0])
         if words[0] == "lab" and len(words) > 1:
-            command = command.commands[words[1]]
+            command = command.get_command(None, words[1])
         known = {name for param in command.params for name in [*param.opts, *param.secondary_opts]} | {"--help"}
         for word in words[1:]:
             if word.startswith("-") and word != "-":

@@ -74,7 +74,7 @@ def test_it_spends_what_it_may_and_goes_on(typed, tmp_path):
         ),
         ("def climb(judge):\n    yield ['row', None]", (), "climb.py:2: a strategy yields texts"),
         (CLIMB, ("--model", "openai/x"), "--model belongs to --proposer llm or two-stage"),
-        (CLIMB, ("--sampler", "tpe"), "--sampler belongs to --proposer search"),
+        (CLIMB, ("--template", "row"), "--template belongs to --proposer search"),
     ],
 )
 def test_what_is_wrong_is_said(typed, tmp_path, text, words, told):

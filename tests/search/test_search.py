@@ -9,7 +9,6 @@ from swizzle_sim.search.history import Attempt, History
 from swizzle_sim.search.judge import Judge
 from swizzle_sim.search.loop import Run
 from swizzle_sim.search.ranking import OBJECTIVES, pareto_front, read_objectives
-from swizzle_sim.search.samplers import make_sampler
 from swizzle_sim.search.strategies.halving import SearchPlan, most_arms, rounds_of, search
 from swizzle_sim.search.templates import TemplateSpace, family_template, read_template
 from xcd_model import gpu
@@ -40,13 +39,6 @@ def test_the_default_ends_within_two_points_of_the_optimum(seed, small, tight, c
     found = search([small], tight, tmp_path / "run", plan, replay="lockstep", threads=2, seed=seed)
     assert optimum[0] >= found.front[0].score.l2_hit_rate >= optimum[0] - 0.02
     assert optimum[0] > optimum[1] + 0.04  # so that there is something to find
-
-
-@pytest.mark.parametrize("sampler", ["cma-es", "random"])
-def test_other_samplers_find_something(sampler, small, tight, chunked, optimum, tmp_path):
-    plan = SearchPlan(templates=(chunked,), evaluations=40, sampler=sampler)
-    found = search([small], tight, tmp_path / "run", plan, replay="lockstep", threads=2)
-    assert optimum[0] >= found.front[0].score.l2_hit_rate > optimum[1] + 0.02
 
 
 def test_small_spaces_are_tried_whole(small, tight, tmp_path):
@@ -83,7 +75,7 @@ def test_a_run_of_another_replacement_policy_is_not_gone_on_with(small, tight, t
 
 
 def test_pruning_by_the_bound_loses_nothing(small, tight, chunked, optimum, tmp_path):
-    plan = SearchPlan(templates=(chunked,), evaluations=10_000, sampler="exhaustive")
+    plan = SearchPlan(templates=(chunked,), evaluations=10_000)
     found = search([small], tight, tmp_path / "run", plan, replay="lockstep", threads=2)
     assert found.counts["bound"] and found.counts["duplicate"]
     assert found.front[0].score.l2_hit_rate == optimum[0]
@@ -151,10 +143,9 @@ def test_arms_to_begin_with():
     assert [most_arms(evaluations) for evaluations in (0, 1, 3, 4, 11, 12, 31, 32, 200)] == [1, 1, 1, 2, 2, 4, 4, 8, 32]
 
 
-@pytest.mark.parametrize("sampler", ["tpe", "random", "exhaustive"])
-def test_a_search_of_the_families_begins_with_their_shortlist(sampler, small, tight, tmp_path):
-    plan = SearchPlan(evaluations=24, sampler=sampler, objectives=read_objectives("time"))
-    found = search([small], tight, tmp_path / sampler, plan)
+def test_a_search_of_the_families_begins_with_their_shortlist(small, tight, tmp_path):
+    plan = SearchPlan(evaluations=24, objectives=read_objectives("time"))
+    found = search([small], tight, tmp_path / "run", plan)
     published = {one.name for one in shortlist(small, tight)}
     first = [a.name for a in found.attempts[1:] if a.verdict["stage"] == "full replay"][:12]
     assert len({name.partition("(")[0] for name in first}) == len(first), "one of each template in turn"
@@ -190,12 +181,7 @@ def test_on_one_xcd_nothing_is_placed(small, tmp_path):
     assert [a.name for a in rows_alone.attempts] == ["identity"] and rows_alone.counts == {}
 
 
-def test_bad_questions(small, tight, chunked, tmp_path):
-    space = TemplateSpace(chunked, [small], tight)
-    with pytest.raises(UnknownName, match="sampler"):
-        make_sampler(space, "annealing", 0)
-    with pytest.raises(SearchError, match="one objective"):
-        make_sampler(space, "cma-es", 0, n_objectives=2)
+def test_bad_questions():
     with pytest.raises(UnknownName, match="did you mean time"):
         read_objectives("tme")
     with pytest.raises(SearchError, match="Pareto"):

@@ -104,8 +104,6 @@ def test_an_order_that_the_source_cannot_take_is_not_searched():
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("gemm", "--tune", "tiles"), "--tune tiles is now --tune configuration"),
-        (("gemm", "--tune", "configs"), "--tune configs is now --tune,"),
         (("gemm", "--tune", "stages"), "no lever is called 'stages'"),
         (("gemm", "--tune", "--template", "column"), "--template does not apply to --tune"),
         (("gemm", "--tune", "order", "--objective", "time,energy"), "one objective"),

@@ -211,3 +211,13 @@ def test_kernels_are_compiled_without_them(change):
 def test_options_that_numba_no_longer_knows_are_left_out():
     code = "from xcd_model.compiled import numba_setup as n; print(n.known(_nrt=False, forceinline=True))"
     assert run(UNKNOWN, code) == "{'forceinline': True}\n"
+
+
+def test_a_kernel_is_loaded_without_what_compiling_needs():
+    code = (
+        "import sys, numpy, xcd_model; from xcd_model.compiled import numba_setup;"
+        "found = xcd_model.replay_lru(numpy.arange(6) % 2 * 128, xcd_model.gpu('mi300x').l2);"
+        "print(found.tolist(), 'numba.np.linalg' in sys.modules and numba_setup.KernelCompiler is not None)"
+    )
+    said = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout for _ in range(2)]
+    assert said[1] == "[False, False, True, True, True, True] False\n"

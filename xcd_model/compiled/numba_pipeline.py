@@ -18,11 +18,13 @@ from typing import Any
 
 from numba import _dynfunc  # type: ignore[attr-defined]  # compiled: it has no stubs
 from numba.core import config, errors, typed_passes, untyped_passes
+from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
 from numba.core.datamodel import register_default
 from numba.core.datamodel.models import OpaqueModel
+from numba.core.runtime import rtsys
 from numba.core.typed_passes import NativeLowering
 from numba.core.types import Array, BaseTuple, Dispatcher, Function, Integer, UniTuple, uint64, unliteral
 from numba.core.typing import Context
@@ -139,6 +141,21 @@ class KernelCompiler(CompilerBase):
         manager.passes = [(self.lowering(kind), name) for kind, name in manager.passes if kind not in _UNUSED]
         manager.finalize()
         return [manager]
+
+
+class Kept(FunctionCache):
+    """Compiled code on disk. To load it, numba would first register all that it can compile, SciPy's BLAS among it."""
+
+    def __init__(self, function: Any, *, counted: bool):
+        super().__init__(function)
+        self._counted = counted
+
+    def load_overload(self, signature: Any, target: Any) -> Any:
+        """Code of a signature, or None; what counts references calls numba's runtime."""
+        if self._counted:
+            rtsys.initialize(target)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(signature, target)
 
 
 # As the entry point from Python it is called on an object that is not callable: a TypeError.

@@ -56,7 +56,7 @@ OLDEST, NEWEST = (0, 60), (0, 68)
 KernelCompiler: Any = None
 if OLDEST <= numba.version_info.short <= NEWEST:
     with contextlib.suppress(ImportError, AttributeError):
-        from xcd_model.compiled.numba_pipeline import KernelCompiler
+        from xcd_model.compiled.numba_pipeline import Kept, KernelCompiler
 
 
 def known(**options: Any) -> dict[str, Any]:
@@ -65,8 +65,17 @@ def known(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if hasattr(every, name)}
 
 
-# Whoever compiles takes it from here, so that the folder is set. Without a wrapper for C, which nobody calls.
-njit: Any = functools.partial(numba.njit, **known(no_cfunc_wrapper=True))
+def njit(*given: Any, cache: bool = False, **options: Any) -> Any:
+    """Compiler of a function, whose folder is set here; without a wrapper for C, which nobody calls."""
+
+    def compiled(function: Any) -> Any:
+        made = numba.njit(cache=cache, **known(no_cfunc_wrapper=True), **options)(function)
+        if cache and KernelCompiler and made is not function:
+            made._cache = Kept(function, counted=options.get("_nrt", True))
+        return made
+
+    return compiled(*given) if given else compiled
+
 
 # Cached, without the interpreter's lock, and without numba's reference counting, which makes a replay three to ten
 # times slower: it counts references to every array of a tuple that is passed on. In return nothing inside may allocate.

@@ -80,11 +80,11 @@ def event_queue_of(seats: Seats) -> EventQueue:
     if n > CUS:
         raise ReplayError(f"{xcds} XCDs of {n // xcds} CUs are {n} CUs: the timed replay takes at most {CUS}")
     slot_rank = (1 << SLOT_BITS) + seats.on
-    time, rank = np.full((2, 2 * CUS), NEVER)
-    time[CUS : CUS + n], rank[CUS : CUS + n] = 0, slot_rank[:, 0]
-    for node in range(CUS - 1, 0, -1):
-        time[node], rank[node] = min((time[child], rank[child]) for child in (2 * node, 2 * node + 1))
-    return EventQueue(np.zeros((n, slots_per_cu), np.int64), slot_rank, np.full(n, NEVER), time, rank)
+    nodes = np.full((2, 2 * CUS), NEVER)
+    nodes[:, CUS : CUS + n] = np.stack([np.zeros(n, np.int64), slot_rank[:, 0]])
+    for level in reversed(range(LEVELS)):  # all events are at 0, so the least rank is that of the first
+        nodes[:, 1 << level : 2 << level] = nodes[:, 2 << level : 4 << level].reshape(2, -1, 2).min(axis=2)
+    return EventQueue(np.zeros((n, slots_per_cu), np.int64), slot_rank, np.full(n, NEVER), *nodes)
 
 
 @inlined

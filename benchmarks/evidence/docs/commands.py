@@ -41,7 +41,11 @@ families and run folders.
 def commands_markdown() -> str:
     """Text of ``docs/cli.md``."""
     group: Any = get_command(app)
-    shown = group.commands | group.commands["lab"].commands
+    shown = {
+        name: of.get_command(None, name)
+        for of in (group, group.get_command(None, "lab"))
+        for name in of.list_commands(None)
+    }
     counted = Counter(_row(param)[1] for one in shown.values() for param in one.params if not param.hidden)
     shared = [row for row, count in counted.most_common() if count >= SHARED]
     parts = [INTRO, _block(FIRST), "| task | commands |\n| --- | --- |\n" + _index(shown)]

@@ -104,7 +104,7 @@ def is_settled(scorer: Scorer) -> bool:
         return False
     if scorer.baseline.distance_to_bound < NOTHING_TO_GAIN:
         return True
-    shared, lines = shared_lines(scorer.trace)
+    shared, lines = shared_lines(scorer.trace, SHARE_NOTHING * sum(one.n_lines for one in scorer.trace.tensors))
     return shared < SHARE_NOTHING * lines and shared * scorer.gpu.l2.line_bytes < CORNER * scorer.gpu.l2.size_bytes
 
 

@@ -54,7 +54,6 @@ class SearchPlan:
 
     templates: tuple[Template, ...] = ()
     objectives: tuple[Objective, ...] = ()
-    sampler: str = "auto"
     evaluations: int = EVALUATIONS
 
     def __post_init__(self):
@@ -66,7 +65,6 @@ class SearchPlan:
         return {
             "templates": [one.text for one in self.templates],
             "objectives": [one.name for one in self.objectives],
-            "sampler": self.sampler,
             "evaluations": self.evaluations,
         }
 
@@ -250,7 +248,7 @@ def make_arms(kernels: Sequence[Kernel], gpu: Gpu, plan: SearchPlan, seed: int) 
     return [
         Arm(
             space,
-            make_sampler(space, plan.sampler, seed, n_objectives=len(plan.objectives), budget=budget),
+            make_sampler(space, seed, n_objectives=len(plan.objectives), budget=budget),
             () if given else _first(space, published.get(space.template.name, ())),
         )
         for space in spaces
