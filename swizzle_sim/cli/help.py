@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import sys
 import textwrap
 from collections.abc import Iterable
 from itertools import groupby
@@ -31,6 +32,19 @@ TASKS = {
 LAB = ("calibrate", "counters", "mcp", "study", "tune-prompt")  # commands of the group lab
 USAGE: Any = typer.BadParameter.__base__  # of all mistakes in options
 OTHERS = "More commands"
+MOVED = {  # earlier names, and the words to type now; they are understood until the next release
+    "agreement": "import",
+    "ceiling": "optimize --proposer ceiling",
+    "compare": "runs",
+    "occupancy": "show",
+    "suite": "fleet suite",
+    "what-if": "sweep",
+    **{name: f"lab {name}" for name in LAB},
+}
+GONE = {  # earlier names with nothing behind them, and what to do
+    "confirm": "bundle RUN -o DIR, then python DIR/confirm.py, then swizzle-sim import DIR/result.json",
+    "hit-rates": "swizzle_sim.testing.assert_hit_rate in a test holds a floor under the hit rate (docs/howto/ci.md)",
+}
 
 
 def _examples() -> tuple[list[tuple[str, str]], dict[str, list[tuple[str, str]]]]:
@@ -142,7 +156,12 @@ class Group(TyperGroup):
             raise misuse(error, ctx.info_name if ctx.parent else "") from None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find a command."""
+        """Find a command, by an earlier name too."""
+        if args[0] in GONE:
+            raise SwizzleSimError(f"{args[0]} is no command any more: {GONE[args[0]]}")
+        if ctx.parent is None and args[0] in MOVED:
+            print(f"swizzle-sim: {args[0]} is now: swizzle-sim {MOVED[args[0]]}", file=sys.stderr)
+            args = [*MOVED[args[0]].split(), *args[1:]]
         if self.get_command(ctx, args[0]) is None:
             raise UnknownName("command", args[0], self.list_commands(ctx))
         return super().resolve_command(ctx, args)

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from swizzle_sim.base.release import commit, install_hint, version
 from swizzle_sim.cli.app import app
 from swizzle_sim.cli.arguments import known_families, known_gpus
-from swizzle_sim.cli.help import EXAMPLES, LAB, OTHERS, TASKS, task_of
+from swizzle_sim.cli.help import EXAMPLES, GONE, LAB, MOVED, OTHERS, TASKS, task_of
 from swizzle_sim.language import Swizzle, family
 from tests.cli.conftest import COMMAND
 from xcd_model import gpu
@@ -42,6 +42,17 @@ def test_there_are_few_commands_and_the_everyday_ones_come_first():
 
 def as_typed(name):
     return ["lab", name] if name in LAB else [name]
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_an_earlier_name_still_works_and_says_the_new_one(name):
+    done = CliRunner().invoke(app, [name, "--help"])
+    assert done.exit_code == 0 and f"{name} is now: swizzle-sim {MOVED[name]}\n" in done.stderr
+
+
+@pytest.mark.parametrize("name", GONE)
+def test_an_earlier_name_with_nothing_behind_it_says_what_to_do(name):
+    assert GONE[name] in str(CliRunner().invoke(app, [name, "x"]).exception)
 
 
 def test_help_shows_tasks_and_whole_examples():
