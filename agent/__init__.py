@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from .loop import propose, repeat_run
     from .settings import Inputs, Settings
-    from .study import Study, run_study
     from .transcript import Exchange, Transcript
     from .tune import tune_prompt
     from .verifiable import reward, rewards
@@ -22,14 +21,12 @@ _HOME = {
     "Exchange": "transcript",
     "Inputs": "settings",
     "Settings": "settings",
-    "Study": "study",
     "Transcript": "transcript",
     "bottleneck_report": "swizzle_sim.report.bottleneck",
     "propose": "loop",
     "repeat_run": "loop",
     "reward": "verifiable",
     "rewards": "verifiable",
-    "run_study": "study",
     "tune_prompt": "tune",
 }
 
@@ -37,14 +34,12 @@ __all__ = [
     "Exchange",
     "Inputs",
     "Settings",
-    "Study",
     "Transcript",
     "bottleneck_report",
     "propose",
     "repeat_run",
     "reward",
     "rewards",
-    "run_study",
     "tune_prompt",
 ]
 

@@ -1,11 +1,11 @@
-"""The commands ``lab study``, ``lab tune-prompt``, ``keep`` and ``mcp``, through ``swizzle_sim.commands``."""
+"""The commands ``lab tune-prompt``, ``keep`` and ``mcp``, through ``swizzle_sim.commands``."""
 
 from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,13 +15,9 @@ from swizzle_sim.cli.proposer_options import LlmOptions
 if TYPE_CHECKING:
     from swizzle_sim.workload.kernels import Kernel
 
-    from .settings import Inputs, Settings
-
-Kernels = Annotated[list[str], typer.Option("--kernel", help="Kernel and sizes, such as 'gemm M=4096 N=4096'.")]
-Train = Annotated[list[str], typer.Option("--train", help="Kernel to train on, with sizes; repeatable.")]
+Train = Annotated[list[str], typer.Option("--train", help="Kernel to train on, such as 'gemm M=4096'; repeatable.")]
 HeldOut = Annotated[list[str], typer.Option("--held-out", help="Kernel to measure on, with sizes.")]
-Which = Annotated[str, typer.Argument(metavar="contexts|models|benchmark")]
-Folder = Annotated[Path, typer.Option("--out", "-o", help="Folder of the study.")]
+Folder = Annotated[Path, typer.Option("--out", "-o", help="Folder of the tuning.")]
 Replay = Annotated[str, typer.Option("--replay", help="Replay that the counts come from: lockstep or timed.")]
 Rewarded = Annotated[
     str | None,
@@ -29,102 +25,11 @@ Rewarded = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class StudyRuns:
-    """Options of the runs of a study."""
-
-    gpu: GpuName = "mi300x"
-    replay: Replay = "timed"
-    seed: Seed = 0
-    out: Folder = Path("studies")
-
-
-@grouped
-def study(which: Which, kernels: Kernels, models: LlmOptions, runs: StudyRuns, json: Json = False) -> None:
-    """Compare contexts or models over runs of one order an answer, or score a model by a protocol."""
-    from swizzle_sim.cli.output import print_json, say
-    from xcd_model import gpu as load_gpu
-
-    from .proposer import read_options
-    from .study import Study, run_study
-
-    settings, inputs = read_options(models.given(), runs.seed)
-    if which == "benchmark":
-        _benchmark(kernels, settings, inputs, runs, json)
-        return
-    device = load_gpu(runs.gpu)
-    task = Study(
-        which=which,
-        kernels=tuple(_kernel(text, device.arch) for text in kernels),
-        gpu=device,
-        folder=runs.out,
-        settings=settings,
-        inputs=inputs,
-        replay=runs.replay,
-    )
-    found = run_study(task, say)
-    if json:
-        print_json(found)
-    else:
-        _print_study(found, runs.out / f"study-{which}.json")
-
-
-def _benchmark(kernels: list[str], settings: Settings, inputs: Inputs, runs: StudyRuns, json: bool) -> None:
-    """Score a model by the protocol, on its GPUs; ``--seed`` draws the sizes."""
-    from functools import partial
-
-    from swizzle_sim.cli.arguments import load_fitting
-    from swizzle_sim.cli.output import SIMULATED, print_json, say, table
-    from xcd_model import gpu as load_gpu
-
-    from .benchmark import GPUS, INTERVAL, Benchmark, run_benchmark
-
-    def load(text: str, sizes: Any, gpu: Any) -> Kernel:
-        name, *typed = shlex.split(text) or [""]
-        return load_fitting(name, [*typed, *(f"{key}={value}" for key, value in sizes.items())], gpu)
-
-    found = run_benchmark(
-        Benchmark(
-            kernels={name: partial(load, name) for name in kernels},
-            gpus=tuple(load_gpu(name) for name in GPUS),
-            seed=runs.seed,
-            settings=settings,
-            inputs=inputs,
-            folder=runs.out,
-            replay=runs.replay,
-        ),
-        say,
-    )
-    if json:
-        print_json(found)
-        return
-    made = found["table"]
-    rows = [
-        (key, *(f"{one[k]:.2f}" for k in ("mean", "low", "high"))) for key, one in made.items() if type(one) is dict
-    ]
-    models, refused = ", ".join(found["models"]), f"{100 * made['refused']:.0f} % of the texts refused"
-    title = f"{models}: {made['runs']} runs of {made['tasks']} tasks, {refused}"
-    table(title, ("regret", "mean", *(f"{one} %" for one in INTERVAL)), rows, note=SIMULATED[runs.replay])
-
-
 def _kernel(text: str, arch: str) -> Kernel:
     from swizzle_sim.cli.arguments import load_kernel
 
     name, *sizes = shlex.split(text) or [""]
     return load_kernel(name, sizes, arch)
-
-
-def _print_study(found: dict[str, Any], written: Path) -> None:
-    from swizzle_sim.cli.output import SIMULATED, console, pct, sizes_text, table
-
-    rates = ("baseline_l2_hit_rate", "best_l2_hit_rate", "bound_l2_hit_rate")
-    rows = [
-        (row["kernel"], sizes_text(row["problem"]), row["label"], *(pct(row[name]) for name in rates))
-        for row in found["rows"]
-    ]
-    columns = ("kernel", "sizes", "", "launch order\n[%]", "best\n[%]", "bound\n[%]")
-    table(f"{found['which']} on {found['gpu']}", columns, rows, left=3, note=SIMULATED[found["replay"]])
-    console(wide=True).print(f"written: {written}", markup=False)
 
 
 @dataclass(frozen=True)

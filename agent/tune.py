@@ -21,7 +21,7 @@ from swizzle_sim.search.candidates import LAUNCH_ORDER
 from swizzle_sim.search.judge import Judge
 from swizzle_sim.search.ranking import uneven_of
 from swizzle_sim.search.strategies.families import is_settled
-from swizzle_sim.workload.kernels import Kernel
+from swizzle_sim.workload.kernels import Kernel, kernel
 from xcd_model import Gpu
 from xcd_model.errors import ModelError
 
@@ -30,12 +30,17 @@ from .endpoint import Endpoint
 from .prompts import Briefing, memory_program, propose_program
 from .providers import load_dspy
 from .settings import Prices, Settings
-from .study import stem_of
 from .transcript import Position, Transcript
 from .verifiable import Reward, answer_reward, scorer_for
 
 PURPOSE = "tune"
 FULL_MARKS = 0.999  # reward from which there is nothing to tune
+
+
+def stem_of(one: Kernel) -> str:
+    """Name of a kernel and those of its sizes that are not the default, for a file or a table."""
+    usual = {} if one.file else kernel(one.name).problem
+    return "-".join([one.name, *(f"{k}{v}" for k, v in one.problem.items() if usual.get(k) != v)])
 
 
 @dataclass(frozen=True)

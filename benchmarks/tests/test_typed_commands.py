@@ -27,7 +27,7 @@ pytest.importorskip("triton")
 ELSEWHERE = {  # pattern -> why it is not run here
     r"--scheduler": "a Dask cluster: tests/search",
     r"lab calibrate --gpu mi300x": "the GPU: tests/hardware reads what one printed",
-    r"lab (study|tune-prompt)": "hundreds of questions: tests/agent",
+    r"lab tune-prompt": "hundreds of questions: tests/agent",
     r"--context mine\.py|--program|--replay runs|--resume runs|keep runs": "tests/agent and search, on their runs",
     r"\bbias_add\b|captured\.trace": "a package of one's own: tests/docs/test_suite_kernel.py",
     r"lab mcp|swizzle-sim explore": "a server: tests/agent/test_mcp.py, tests/explore, tests/browser",

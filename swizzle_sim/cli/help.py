@@ -29,7 +29,7 @@ TASKS = {
     "Share and reuse": ("export",),
     "Agents and experiments": ("lab",),
 }
-LAB = ("calibrate", "counters", "mcp", "study", "tune-prompt")  # commands of the group lab
+LAB = ("calibrate", "counters", "mcp", "tune-prompt")  # commands of the group lab
 USAGE: Any = typer.BadParameter.__base__  # of all mistakes in options
 OTHERS = "More commands"
 MOVED = {  # earlier names, and the words to type now; they are understood until the next release
@@ -43,6 +43,7 @@ MOVED = {  # earlier names, and the words to type now; they are understood until
 }
 GONE = {  # earlier names with nothing behind them, and what to do
     "confirm": "bundle RUN -o DIR, then python DIR/confirm.py, then swizzle-sim import DIR/result.json",
+    "study": "python -m swizzle_benchmarks.evidence.study, in a clone of the repository, compares models",
     "hit-rates": "swizzle_sim.testing.assert_hit_rate in a test holds a floor under the hit rate (docs/howto/ci.md)",
 }
 

@@ -365,7 +365,7 @@ def _models_words(data: Mapping[str, Any]) -> str:
     if not there:
         return (
             f"**LLM arms** (hardware-aware, -unaware, -overload): {NO_RUN} on these kernels at these sizes, for none "
-            f"of the {total} pairs of kernel and context. `swizzle-sim lab study contexts --model ... --out studies` "
+            f"of the {total} pairs of kernel and context. `python -m swizzle_benchmarks.evidence.study contexts` "
             "records them in `studies/recorded`; from `benchmarks/evidence/paper/recorded` `make paper` draws them."
         )
     lines = [

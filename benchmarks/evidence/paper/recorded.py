@@ -1,4 +1,4 @@
-"""Recorded runs of models: what `swizzle-sim lab study` wrote below its folder. Nothing is asked of a model here."""
+"""Recorded runs of models: what `swizzle_benchmarks.evidence.study` wrote. Nothing is asked of a model here."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def made(tmp_path):
 
 
 def record(folder, source, score, context="aware", state="finished"):
-    """A run as `swizzle-sim lab study` leaves it: a proposal with a score, and one that could not be read."""
+    """A run as a study leaves it: a proposal with a score, and one that could not be read."""
     work = kernel("spmv", **SMALL["spmv"])
     scorer = Scorer(work, MI300X, replay="lockstep")
     settings = {"settings": {"context": context, "models": ["openai/gpt-4o"]}}

@@ -1,19 +1,17 @@
-"""Studies and prompt tuning: resumable, drawn, and the same from the record as from the model."""
+"""Studies: resumable, and the same from the record as from the model."""
 
 import json
 import random
 
 import pytest
 
-from swizzle_agent.benchmark import Benchmark, drawn_sizes, run_benchmark
-from swizzle_agent.prompts import propose_program, read_program
 from swizzle_agent.recording import repeat_recording
 from swizzle_agent.settings import Inputs, Settings, load_prices
-from swizzle_agent.study import Study, run_study
-from swizzle_agent.tune import Tuning, tune_prompt
+from swizzle_benchmarks.evidence.study.protocol import Benchmark, drawn_sizes, run_benchmark
+from swizzle_benchmarks.evidence.study.runs import Study, run_study
 from swizzle_benchmarks.suite.gemm import gemm
 from swizzle_sim.language import family
-from tests.agent.scripted_server import Reply, ScriptedServer, proposal
+from tests.agent.scripted_server import ScriptedServer, proposal
 from xcd_model.errors import ModelError
 
 SCRIPT = [proposal("pid = pid % 3"), proposal(family("group_m(size=4)"))]
@@ -84,7 +82,7 @@ def test_a_picture_lies_beside_its_question(study, tmp_path):
 
 
 def test_a_benchmark_scores_a_model_at_drawn_sizes(tmp_path, mi300x, monkeypatch):
-    monkeypatch.setattr("swizzle_agent.benchmark.LEAST_SIZE", 128)
+    monkeypatch.setattr("swizzle_benchmarks.evidence.study.protocol.LEAST_SIZE", 128)
 
     def load(sizes, gpu):
         return gemm(**{"M": 1024, "N": 1024, "K": 128, "BLOCK_M": 64, "BLOCK_N": 64, **sizes})
@@ -109,37 +107,3 @@ def test_what_cannot_be_compared_is_refused(study):
     for wrong in ({"which": "nothing"}, {"which": "contexts", "kernels": ()}, {"which": "models"}):
         with pytest.raises(ModelError):
             study(**wrong)
-
-
-class Reflecting(ScriptedServer):
-    """Proposes badly until the instructions have been rewritten."""
-
-    def next_reply(self, body, headers):
-        self.requests.append((body, headers))
-        said = json.dumps(body["messages"])
-        if "Try group_m" in said:
-            return SCRIPT[1]
-        if "Read the bottleneck report" in said and "new_instruction" not in said:
-            return SCRIPT[0]
-        return Reply(json.dumps({"new_instruction": "Try group_m."}))
-
-
-def test_tuning_is_measured_on_held_out_kernels_and_requests_nothing_twice(tmp_path, small, mi300x):
-    other = gemm(M=512, N=1024, K=128, BLOCK_M=64, BLOCK_N=64)
-    with Reflecting(SCRIPT) as server:
-        settings = Settings(models=("openai/scripted",), api_base=server.base, timeout_s=10.0)
-        kernels = {"train": [small], "held_out": [other], "gpu": mi300x, "folder": tmp_path / "tuned"}
-        task = Tuning(**kernels, settings=settings, calls=8, prices=load_prices())
-        found = tune_prompt(task)
-        asked = len(server.requests)
-        repeated = tune_prompt(task)
-        assert len(server.requests) == asked
-    assert repeated == found
-    name = "gemm-M512-N1024-K128-BLOCK_M64-BLOCK_N64"
-    assert found.before == {name: pytest.approx(0.1)} and found.after == {name: pytest.approx(0.2)}
-    assert found.instructions == "Try group_m."
-    program = propose_program(image=False, state=read_program(found.program))
-    assert program.signature.instructions == "Try group_m."
-    (tmp_path / "bad.json").write_text("[]")
-    with pytest.raises(ModelError, match="not a program"):
-        read_program(tmp_path / "bad.json")

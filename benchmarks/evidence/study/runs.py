@@ -15,19 +15,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from swizzle_agent.contexts import CONTEXTS
+from swizzle_agent.folder import Waiting
+from swizzle_agent.loop import is_models, propose
+from swizzle_agent.providers import ANSWERS, FOLDER, provider_of
+from swizzle_agent.recording import write_recording
+from swizzle_agent.settings import Inputs, Settings
+from swizzle_agent.tune import stem_of
 from swizzle_sim.search.history import FILE, History
 from swizzle_sim.search.loop import Run
 from swizzle_sim.search.ranking import Ranking, ranking_of
-from swizzle_sim.workload.kernels import Kernel, kernel
+from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Gpu
 from xcd_model.errors import ModelError
-
-from .contexts import CONTEXTS
-from .folder import Waiting
-from .loop import is_models, propose
-from .providers import ANSWERS, FOLDER, provider_of
-from .recording import write_recording
-from .settings import Inputs, Settings
 
 STUDIES = ("contexts", "models")
 RECORDED = "recorded"  # folder of recordings in that of a study
@@ -35,22 +35,12 @@ RECORDED = "recorded"  # folder of recordings in that of a study
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """A comparison: what is varied, for which kernels.
+    """A comparison: what is varied, for which kernels, in which folder.
 
-    Parameters
-    ----------
-    which : {"contexts", "models"}
-    kernels : tuple of Kernel
-    gpu : Gpu
-    folder : Path
-        Of the study; created if missing.
-    settings : Settings
-        With a picture, the arm of hardware-aware prompts that have one takes the place of the contexts.
-    inputs : Inputs
-    replay : {"timed", "lockstep"}
+    Settings with a picture have one arm, of hardware-aware prompts with one, in place of the contexts.
     """
 
-    which: str
+    which: str  # one of `STUDIES`
     kernels: tuple[Kernel, ...]
     gpu: Gpu
     folder: Path
@@ -117,35 +107,15 @@ def with_own_answers(settings: Settings, run: str) -> Settings:
     return replace(settings, api_base=str(Path(settings.api_base or ANSWERS) / run))
 
 
-def stem_of(one: Kernel) -> str:
-    """Name of a kernel and those of its sizes that are not the default, for a file or a table."""
-    usual = {} if one.file else kernel(one.name).problem
-    return "-".join([one.name, *(f"{k}{v}" for k, v in one.problem.items() if usual.get(k) != v)])
-
-
 def slug(text: str) -> str:
     """Text as a part of a file's name."""
     return re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-")
 
 
 def run_study(study: Study, say: Callable[[str], None] = lambda line: None) -> dict[str, Any]:
-    """Run the missing runs of a study and collect the figures of all.
+    """Run the missing runs of a study and collect the figures of all, which ``study-WHICH.json`` keeps.
 
-    Parameters
-    ----------
-    study : Study
-    say : callable
-        Called with a line of progress.
-
-    Returns
-    -------
-    found : dict
-        JSON-ready: ``which``, ``gpu``, ``replay``, ``kind`` and ``rows``; also written to ``study-WHICH.json``.
-
-    Raises
-    ------
-    ModelError
-        With code ``waiting`` if answers come from a folder and are not there yet.
+    Where answers come from a folder and are not there yet, the error has the code ``waiting``.
     """
     about = {"which": study.which, "gpu": study.gpu.name, "replay": study.replay, "kind": "simulated"}
     return written({**about, "rows": collected(runs_of(study), _row, say)}, study.folder)

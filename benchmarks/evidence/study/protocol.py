@@ -18,6 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from swizzle_agent.baselines import FAMILIES, SEARCH
+from swizzle_agent.loop import is_models
+from swizzle_agent.settings import Inputs, Settings
+from swizzle_agent.transcript import STEP, Transcript
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.judge import Judge
@@ -28,11 +32,7 @@ from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Gpu
 from xcd_model.errors import ModelError, SwizzleSimError
 
-from .baselines import FAMILIES, SEARCH
-from .loop import is_models
-from .settings import Inputs, Settings
-from .study import StudyRun, collected, slug, written
-from .transcript import STEP, Transcript
+from .runs import StudyRun, collected, slug, written
 
 GPUS = ("mi300x", "mi355x", "h200")
 SEEDS = 3  # runs of each task
