@@ -83,7 +83,8 @@ class Interpreter:
         flat = np.transpose(address, axes).reshape(-1)
         if mask is None:
             return flat, size, None
-        return flat, size, np.transpose(np.broadcast_to(mask.data, address.shape), axes).reshape(-1)
+        keep = np.broadcast_to(mask.data.astype(bool, copy=False), address.shape)  # Python's True is an integer there
+        return flat, size, np.transpose(keep, axes).reshape(-1)
 
     def tensor_of(self, active: np.ndarray, size: int, is_write: bool) -> int:
         """Tensor that active lanes touch; none may leave it."""
