@@ -123,7 +123,7 @@ grouped = Kernel(
 
 jagged_bmm = Kernel(
     "fbgemm_gpu.sll.triton.triton_jagged_bmm:jagged_dense_bmm_kernel",
-    sizes={"M": 4096, "N": 512, "K": 512, "LONGEST": 1024},
+    sizes={"M": 4096, "N": 512, "K": 512, "LONGEST": 1024, "BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32},
     arguments=lambda s: {
         "a_ptr": Array(shape=(s.M, s.K), dtype="bf16"),
         "a_offset_ptr": Array(shape=(GROUPS + 1,), dtype="int64", is_index=True),
@@ -132,8 +132,10 @@ jagged_bmm = Kernel(
         "stride_am": s.K, "stride_ak": 1, "stride_bl": s.K * s.N, "stride_bk": s.N, "stride_bn": 1,
         "stride_cm": s.N, "stride_cn": 1, "max_seq_len": s.LONGEST,
     },
-    constexprs={"allow_tf32": True, "BLOCK_SIZE_M": 64, "BLOCK_SIZE_N": 64, "BLOCK_SIZE_K": 32},
-    grid=lambda s: (GROUPS, cdiv(s.LONGEST, 64) * cdiv(s.N, 64)),
+    constexprs=lambda s: {
+        "allow_tf32": True, "BLOCK_SIZE_M": s.BLOCK_M, "BLOCK_SIZE_N": s.BLOCK_N, "BLOCK_SIZE_K": s.BLOCK_K,
+    },
+    grid=lambda s: (GROUPS, cdiv(s.LONGEST, s.BLOCK_M) * cdiv(s.N, s.BLOCK_N)),
     make_inputs=lambda s, seed: {"a_offset_ptr": np.cumsum([0, *shares(s, seed)]).astype(np.int64)},
 )  # fmt: skip
 
@@ -171,7 +173,7 @@ def prompts(s, seed):
 
 flash = Kernel(
     "lightllm.models.llama.triton_kernel.context_flashattention_nopad:_fwd_kernel_no_prompt_cache",
-    sizes={"TOKENS": 4096},
+    sizes={"TOKENS": 4096, "BLOCK_M": 64, "BLOCK_N": 64},
     arguments=lambda s: {
         "Q": Array(shape=(s.TOKENS, HEADS, WIDTH), dtype="fp16"),
         "K": Array(shape=(s.TOKENS, HEADS // SHARED, WIDTH), dtype="fp16"),
@@ -184,8 +186,8 @@ flash = Kernel(
         "stride_vbs": HEADS // SHARED * WIDTH, "stride_vh": WIDTH, "stride_vd": 1,
         "stride_obs": HEADS * WIDTH, "stride_oh": WIDTH, "stride_od": 1, "kv_group_num": SHARED,
     },
-    constexprs={"BLOCK_M": 64, "BLOCK_DMODEL": WIDTH, "BLOCK_N": 64},
-    grid=lambda s: (BATCH, HEADS, cdiv(s.TOKENS // BATCH, 64)),
+    constexprs=lambda s: {"BLOCK_M": s.BLOCK_M, "BLOCK_DMODEL": WIDTH, "BLOCK_N": s.BLOCK_N},
+    grid=lambda s: (BATCH, HEADS, cdiv(s.TOKENS // BATCH, s.BLOCK_M)),
     make_inputs=prompts,
     num_warps=8,
     num_stages=1,
@@ -271,7 +273,7 @@ tiled_matmul = Kernel(
 
 kmeans = Kernel(
     "flash_kmeans.assign_euclid_triton:_euclid_assign_kernel",
-    sizes={"BATCHES": 2, "POINTS": 16384, "CENTROIDS": 1024},
+    sizes={"BATCHES": 2, "POINTS": 16384, "CENTROIDS": 1024, "BLOCK_N": 128, "BLOCK_K": 64},
     arguments=lambda s: {
         "x_ptr": Array(shape=(s.BATCHES, s.POINTS, WIDTH), dtype="fp16"),
         "c_ptr": Array(shape=(s.BATCHES, s.CENTROIDS, WIDTH), dtype="fp16"),
@@ -283,10 +285,10 @@ kmeans = Kernel(
         "B": s.BATCHES, "N": s.POINTS, "K": s.CENTROIDS, "D": WIDTH, "stride_x_b": s.POINTS * WIDTH,
         "stride_x_n": WIDTH, "stride_x_d": 1, "stride_c_b": s.CENTROIDS * WIDTH, "stride_c_k": WIDTH,
         "stride_c_d": 1, "stride_xsq_b": s.POINTS, "stride_xsq_n": 1, "stride_csq_b": s.CENTROIDS,
-        "stride_csq_k": 1, "stride_out_b": s.POINTS, "stride_out_n": 1, "BLOCK_N": 128, "BLOCK_K": 64,
+        "stride_csq_k": 1, "stride_out_b": s.POINTS, "stride_out_n": 1, "BLOCK_N": s.BLOCK_N, "BLOCK_K": s.BLOCK_K,
         "D_PAD": WIDTH,
     },
-    grid=lambda s: (cdiv(s.POINTS, 128), s.BATCHES),
+    grid=lambda s: (cdiv(s.POINTS, s.BLOCK_N), s.BATCHES),
     num_warps=4,
     num_stages=1,
 )  # fmt: skip
@@ -311,30 +313,32 @@ sinkhorn = Kernel(
 
 a8w8 = Kernel(
     "flashnn.triton_kernels.gemm_a8w8:_triton_gemm_a8w8_kernel",
-    sizes={"M": 1024, "N": 2048, "K": 2048},
+    sizes={"M": 1024, "N": 2048, "K": 2048, "BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64},
     arguments=lambda s: {
         **a_b_c(s, "ABC", "int8"), "alpha_row_ptr": Array(shape=(s.M,), dtype="fp16"),
         "alpha_col_ptr": Array(shape=(s.N,), dtype="fp16"),
     },
-    constexprs={"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "GROUP_SIZE_M": 8},
-    grid=lambda s: (cdiv(s.M, 128) * cdiv(s.N, 128),),
+    constexprs=lambda s: {"BLOCK_M": s.BLOCK_M, "BLOCK_N": s.BLOCK_N, "BLOCK_K": s.BLOCK_K, "GROUP_SIZE_M": 8},
+    grid=lambda s: (cdiv(s.M, s.BLOCK_M) * cdiv(s.N, s.BLOCK_N),),
     num_warps=8,
     num_stages=2,
 )  # fmt: skip
 
 grouped_mm = Kernel(
     "grouped_mm_bf16.kernels:_grouped_mm_3d3d_kernel",
-    sizes={"M": 512, "N": 512, "K": 512},
+    sizes={"GROUPS": GROUPS, "M": 512, "N": 512, "K": 512, "BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32},
     arguments=lambda s: {
-        "A_ptr": Array(shape=(GROUPS, s.M, s.K), dtype="bf16"), "B_ptr": Array(shape=(GROUPS, s.K, s.N), dtype="bf16"),
-        "C_ptr": Array(shape=(GROUPS, s.M, s.N), dtype="bf16", role="out"), "M": s.M, "N": s.N,
+        "A_ptr": Array(shape=(s.GROUPS, s.M, s.K), dtype="bf16"),
+        "B_ptr": Array(shape=(s.GROUPS, s.K, s.N), dtype="bf16"),
+        "C_ptr": Array(shape=(s.GROUPS, s.M, s.N), dtype="bf16", role="out"), "M": s.M, "N": s.N,
     },
     constexprs=lambda s: {
         "K": s.K, "stride_ag": s.M * s.K, "stride_am": s.K, "stride_ak": 1, "stride_bg": s.K * s.N,
         "stride_bk": s.N, "stride_bn": 1, "stride_cg": s.M * s.N, "stride_cm": s.N, "stride_cn": 1,
-        "OUT_DTYPE": "tl.bfloat16", "ALLOW_TF32": False, "BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32,
+        "OUT_DTYPE": "tl.bfloat16", "ALLOW_TF32": False, "BLOCK_M": s.BLOCK_M, "BLOCK_N": s.BLOCK_N,
+        "BLOCK_K": s.BLOCK_K,
     },
-    grid=lambda s: (cdiv(s.M, 64), cdiv(s.N, 64), GROUPS),
+    grid=lambda s: (cdiv(s.M, s.BLOCK_M), cdiv(s.N, s.BLOCK_N), s.GROUPS),
     num_warps=4,
 )  # fmt: skip
 

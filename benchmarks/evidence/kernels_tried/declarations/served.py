@@ -117,7 +117,7 @@ persistent = Kernel(
 
 bmm = Kernel(
     "vllm.model_executor.determinism.batch_invariant:bmm_kernel",
-    sizes={"B": 8, "M": 1024, "N": 1024, "K": 512},
+    sizes={"B": 8, "M": 1024, "N": 1024, "K": 512, "BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64},
     arguments=lambda s: {
         "a_ptr": Array(shape=(s.B, s.M, s.K), dtype="bf16"), "b_ptr": Array(shape=(s.B, s.K, s.N), dtype="bf16"),
         "c_ptr": Array(shape=(s.B, s.M, s.N), dtype="bf16", role="out"), "B": s.B, "M": s.M, "N": s.N, "K": s.K,
@@ -126,10 +126,10 @@ bmm = Kernel(
         "stride_cb": s.M * s.N, "stride_cm": s.N, "stride_cn": 1,
     },
     constexprs=lambda s: {
-        "BLOCK_SIZE_M": 128, "BLOCK_SIZE_N": 128, "BLOCK_SIZE_K": 64,
+        "BLOCK_SIZE_M": s.BLOCK_M, "BLOCK_SIZE_N": s.BLOCK_N, "BLOCK_SIZE_K": s.BLOCK_K,
         "A_LARGE": False, "B_LARGE": False, "C_LARGE": False,
     },
-    grid=lambda s: (s.B, cdiv(s.M, 128) * cdiv(s.N, 128)),
+    grid=lambda s: (s.B, cdiv(s.M, s.BLOCK_M) * cdiv(s.N, s.BLOCK_N)),
     num_warps=8,
     num_stages=2,
 )  # fmt: skip
@@ -161,42 +161,47 @@ def packed(s, zeros):
 
 awq = Kernel(
     f"{LAYERS}.quantization.awq_triton:awq_gemm_kernel",
-    sizes={"M": 256, "N": 4096, "K": 2048, "SPLIT_K": 8},
+    sizes={"M": 256, "N": 4096, "K": 2048, "SPLIT_K": 8, "BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 32},
     arguments=lambda s: {
         "a_ptr": Array(shape=(s.M, s.K), dtype="fp16"), **packed(s, zeros=True),
         "c_ptr": Array(shape=(s.SPLIT_K, s.M, s.N), dtype="fp16", role="out"),
         "M": s.M, "N": s.N, "K": s.K, "group_size": GROUP,
     },
-    constexprs=lambda s: {"BLOCK_SIZE_M": 32, "BLOCK_SIZE_N": 32, "BLOCK_SIZE_K": 32, "SPLIT_K": s.SPLIT_K},
-    grid=lambda s: (cdiv(s.M, 32) * cdiv(s.N, 32), s.SPLIT_K),
+    constexprs=lambda s: {
+        "BLOCK_SIZE_M": s.BLOCK_M, "BLOCK_SIZE_N": s.BLOCK_N, "BLOCK_SIZE_K": s.BLOCK_K, "SPLIT_K": s.SPLIT_K,
+    },
+    grid=lambda s: (cdiv(s.M, s.BLOCK_M) * cdiv(s.N, s.BLOCK_N), s.SPLIT_K),
 )  # fmt: skip
 
 w4a16 = Kernel(
     "vllm.model_executor.kernels.linear.mixed_precision.triton_w4a16:triton_w4a16_gemm_kernel",
-    sizes={"M": 512, "N": 4096, "K": 2048},
+    sizes={"M": 512, "N": 4096, "K": 2048, "BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32},
     arguments=lambda s: {
         "a_ptr": Array(shape=(s.M, s.K), dtype="fp16"), **packed(s, zeros=False),
         "c_ptr": Array(shape=(s.M, s.N), dtype="fp16", role="out"), "M": s.M, "N": s.N, "K": s.K,
         "stride_am": s.K, "stride_ak": 1, "stride_bk": s.N // 8, "stride_bn": 1, "stride_cm": s.N, "stride_cn": 1,
         "group_size": GROUP,
     },
-    constexprs=lambda s: {"HAS_ZP": False, "ZP_BIAS": 8, "BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32},
-    grid=lambda s: (cdiv(s.M, 64), cdiv(s.N, 64)),
+    constexprs=lambda s: {
+        "HAS_ZP": False, "ZP_BIAS": 8, "BLOCK_M": s.BLOCK_M, "BLOCK_N": s.BLOCK_N, "BLOCK_K": s.BLOCK_K,
+    },
+    grid=lambda s: (cdiv(s.M, s.BLOCK_M), cdiv(s.N, s.BLOCK_N)),
 )  # fmt: skip
 
 scaled_mm = Kernel(
     f"{LAYERS}.quantization.compressed_tensors.triton_scaled_mm:scaled_mm_kernel",
-    sizes={"M": 1024, "N": 2048, "K": 2048},
+    sizes={"M": 1024, "N": 2048, "K": 2048, "BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 128},
     arguments=lambda s: {
         **matrices(s, ("a_ptr", "b_ptr", "c_ptr"), "int8"), "scale_a_ptr": Array(shape=(s.M, 1), dtype="fp32"),
         "scale_b_ptr": Array(shape=(s.N, 1), dtype="fp32"), "bias_ptr": None,
         "M": s.M, "N": s.N, "K": s.K, **strides(s),
     },
     constexprs=lambda s: {
-        "ACCUMULATOR_DTYPE": "tl.int32", "BLOCK_SIZE_M": 128, "BLOCK_SIZE_N": 128, "BLOCK_SIZE_K": 128,
-        "BLOCK_SIZE_SCALE_A": 128, "BLOCK_SIZE_SCALE_B": 128,
+        "ACCUMULATOR_DTYPE": "tl.int32", "BLOCK_SIZE_M": s.BLOCK_M, "BLOCK_SIZE_N": s.BLOCK_N,
+        "BLOCK_SIZE_K": s.BLOCK_K,
+        "BLOCK_SIZE_SCALE_A": s.BLOCK_M, "BLOCK_SIZE_SCALE_B": s.BLOCK_N,
     },
-    grid=lambda s: (cdiv(s.M, 128) * cdiv(s.N, 128),),
+    grid=lambda s: (cdiv(s.M, s.BLOCK_M) * cdiv(s.N, s.BLOCK_N),),
 )  # fmt: skip
 
 block_fp8 = Kernel(
@@ -285,7 +290,7 @@ fused_moe = Kernel(
 
 batched_moe = Kernel(
     f"{LAYERS}.fused_moe.experts.fused_batched_moe:batched_triton_kernel",
-    sizes={"TOKENS": 512, "N": 2048, "K": 1024},
+    sizes={"TOKENS": 512, "N": 2048, "K": 1024, "BLOCK_M": 64, "BLOCK_N": 128, "BLOCK_K": 64},
     arguments=lambda s: {
         "a_ptr": Array(shape=(EXPERTS, s.TOKENS, s.K), dtype="bf16"),
         "b_ptr": Array(shape=(EXPERTS, s.N, s.K), dtype="bf16"),
@@ -298,9 +303,9 @@ batched_moe = Kernel(
     },
     constexprs=lambda s: {
         "compute_type": "tl.bfloat16", "group_n": 0, "group_k": 0, "use_fp8_w8a8": False, "use_int8_w8a16": False,
-        "per_act_token_quant": False, "BLOCK_M": 64, "BLOCK_N": 128, "BLOCK_K": 64,
+        "per_act_token_quant": False, "BLOCK_M": s.BLOCK_M, "BLOCK_N": s.BLOCK_N, "BLOCK_K": s.BLOCK_K,
     },
-    grid=lambda s: (EXPERTS, cdiv(s.TOKENS, 64) * cdiv(s.N, 128)),
+    grid=lambda s: (EXPERTS, cdiv(s.TOKENS, s.BLOCK_M) * cdiv(s.N, s.BLOCK_N)),
     make_inputs=lambda s, seed: {
         "expert_num_tokens": np.random.default_rng(seed).integers(0, s.TOKENS + 1, EXPERTS).astype(np.int32)
     },
@@ -353,7 +358,7 @@ def prompts(s, seed):
 
 prefill = Kernel(
     "vllm.v1.attention.ops.triton_prefill_attention:_fwd_kernel",
-    sizes={"TOKENS": 4096},
+    sizes={"TOKENS": 4096, "BLOCK_M": 64, "BLOCK_N": 64},
     arguments=lambda s: {
         "Q": Array(shape=(s.TOKENS, HEADS, WIDTH), dtype="bf16"),
         "K": Array(shape=(s.TOKENS, HEADS // SHARED, WIDTH), dtype="bf16"),
@@ -366,10 +371,10 @@ prefill = Kernel(
         "stride_vbs": HEADS // SHARED * WIDTH, "stride_vh": WIDTH, "stride_obs": HEADS * WIDTH, "stride_oh": WIDTH,
     },
     constexprs=lambda s: {
-        "kv_group_num": SHARED, "BLOCK_M": 64, "BLOCK_DMODEL": WIDTH, "BLOCK_N": 64, "IS_CAUSAL": True,
+        "kv_group_num": SHARED, "BLOCK_M": s.BLOCK_M, "BLOCK_DMODEL": WIDTH, "BLOCK_N": s.BLOCK_N, "IS_CAUSAL": True,
         "SLIDING_WINDOW_Q": 0, "SLIDING_WINDOW_K": 0, "SINKS_BIAS_KEY0": False, "USE_SINKS": False, "Lk": WIDTH,
     },
-    grid=lambda s: (BATCH, HEADS, cdiv(s.TOKENS // BATCH, 64)),
+    grid=lambda s: (BATCH, HEADS, cdiv(s.TOKENS // BATCH, s.BLOCK_M)),
     make_inputs=prompts,
     num_warps=8,
     num_stages=1,
