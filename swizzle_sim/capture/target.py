@@ -10,6 +10,7 @@ import inspect
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,12 @@ from xcd_model.errors import CaptureError, LanguageError
 
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "waves_per_eu", "matrix_instr_nonkdim", "kpack")
 HERE = str(Path(__file__).parent)
+
+
+@lru_cache(maxsize=64)
+def _read(path: Path, changed_ns: int) -> SourceFile:
+    """A file, parsed once: a worker asks for its declarations at dozens of sizes."""
+    return read_source(path)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +68,7 @@ class Target:
             raise CaptureError(f"Kernel({text!r}, ...): write FILE.py:FUNCTION", code="declaration")
         path = _beside(where) if where.endswith(".py") else file_of_module(where)
         try:
-            source = read_source(path)
+            source = _read(path, path.stat().st_mtime_ns if path.is_file() else 0)
             name, around = _inside(source, name)
             function = source.kernel(name)
         except LanguageError as error:
