@@ -24,9 +24,13 @@ OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "waves_per_eu", "ma
 HERE = str(Path(__file__).parent)
 
 
+def read_once(path: Path) -> SourceFile:
+    """A file, parsed once while it does not change: a worker describes a kernel at dozens of sizes."""
+    return _read(path, path.stat().st_mtime_ns if path.is_file() else 0)
+
+
 @lru_cache(maxsize=64)
 def _read(path: Path, changed_ns: int) -> SourceFile:
-    """A file, parsed once: a worker asks for its declarations at dozens of sizes."""
     return read_source(path)
 
 
@@ -68,7 +72,7 @@ class Target:
             raise CaptureError(f"Kernel({text!r}, ...): write FILE.py:FUNCTION", code="declaration")
         path = _beside(where) if where.endswith(".py") else file_of_module(where)
         try:
-            source = _read(path, path.stat().st_mtime_ns if path.is_file() else 0)
+            source = read_once(path)
             name, around = _inside(source, name)
             function = source.kernel(name)
         except LanguageError as error:
@@ -78,7 +82,7 @@ class Target:
 
     def defaults(self) -> set[str]:
         """Parameters that have a default."""
-        return set(defaults_of(read_source(self.path).kernel(self.name)))
+        return set(defaults_of(read_once(self.path).kernel(self.name)))
 
     def tuning(self, arch: str) -> Tuning:
         """What autotuners and heuristics around the function hold."""
