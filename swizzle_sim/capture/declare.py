@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from swizzle_sim.capture.kernel_file import LANGUAGE_NAMES, line_of
-from swizzle_sim.capture.target import OPTIONS, Target, chosen, read_once
+from swizzle_sim.capture.sliced_module import read_once
+from swizzle_sim.capture.target import OPTIONS, Target, chosen
 from swizzle_sim.language.grid import MAX_WORKGROUPS, Grid
 from swizzle_sim.triton_source.tile_axes import TileAxes
 from swizzle_sim.workload.launch import Array, Launch

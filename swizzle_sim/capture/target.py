@@ -10,28 +10,17 @@ import inspect
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from swizzle_sim.capture.sliced_module import SlicedModule, file_of_module, sliced_module
+from swizzle_sim.capture.sliced_module import SlicedModule, file_of_module, read_once, sliced_module
 from swizzle_sim.capture.stand_ins import StandIn, TensorStandIn
-from swizzle_sim.triton_source.source_file import SourceFile, defaults_of, parameters_of, read_source
+from swizzle_sim.triton_source.source_file import SourceFile, defaults_of, parameters_of
 from swizzle_sim.workload.launch import Array
 from xcd_model.errors import CaptureError, LanguageError
 
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "waves_per_eu", "matrix_instr_nonkdim", "kpack")
 HERE = str(Path(__file__).parent)
-
-
-def read_once(path: Path) -> SourceFile:
-    """A file, parsed once while it does not change: a worker describes a kernel at dozens of sizes."""
-    return _read(path, path.stat().st_mtime_ns if path.is_file() else 0)
-
-
-@lru_cache(maxsize=64)
-def _read(path: Path, changed_ns: int) -> SourceFile:
-    return read_source(path)
 
 
 @dataclass(frozen=True, eq=False)
