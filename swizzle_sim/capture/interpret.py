@@ -83,8 +83,7 @@ class Interpreter:
         flat = np.transpose(address, axes).reshape(-1)
         if mask is None:
             return flat, size, None
-        keep = np.broadcast_to(mask.data.astype(bool, copy=False), address.shape)  # Python's True is an integer there
-        return flat, size, np.transpose(keep, axes).reshape(-1)
+        return flat, size, np.transpose(np.broadcast_to(mask.data, address.shape), axes).reshape(-1)
 
     def tensor_of(self, active: np.ndarray, size: int, is_write: bool) -> int:
         """Tensor that active lanes touch; none may leave it."""
@@ -122,6 +121,8 @@ class Interpreter:
         if is_rmw and self.space.arrays[int(self.space.owner(int(pointer.data.flat[0])))].is_counter:
             return self._claim(pointer, given[2])
         under = None if mask_at is None else given[mask_at]
+        if under is not None:
+            under.data = under.data.astype(bool, copy=False)  # Triton's interpreter makes integers of Python's True
         if "atomic" in real.__name__:
             self._touch(pointer, under, False)
         tensor = self._touch(pointer, under, is_write)
