@@ -179,9 +179,7 @@ class Declared:
     sources: tuple[str, ...]
     # Its sizes and its grid
     sizes: Mapping[str, int]  # by name, with defaults; one whose default is True or False is a switch
-    optional: Mapping[str, int] = field(
-        default_factory=dict
-    )  # more, which a problem names where given
+    optional: Mapping[str, int] = field(default_factory=dict)  # more, which a problem names where given
     derived: Mapping[str, Any] = field(default_factory=dict)  # functions of the sizes, or constants
     grid: str  # "M/BLOCK_M N/BLOCK_N": workgroups along x, y, z,
     flat: bool = False  # or of two numbers the tiles of a launch in one dimension, numbered row by row
