@@ -179,6 +179,7 @@ class Declared:
     sources: tuple[str, ...]
     # Its sizes and its grid
     sizes: Mapping[str, int]  # by name, with defaults; one whose default is True or False is a switch
+    optional: Mapping[str, int] = field(default_factory=dict)  # more, which a problem names where given
     derived: Mapping[str, Any] = field(default_factory=dict)  # functions of the sizes, or constants
     grid: str  # "M/BLOCK_M N/BLOCK_N": workgroups along x, y, z,
     flat: bool = False  # or of two numbers the tiles of a launch in one dimension, numbered row by row
@@ -212,13 +213,13 @@ class Declared:
     options: Callable[[Sizes], Mapping[str, int]] = nothing  # further ones of the compiler
     more: Callable[[Sizes], Mapping[str, Any]] = nothing  # further fields of `Kernel`, such as programs and claims
     triton: str = ""  # file that holds the function, beside that of `access`; NAME_triton.py if not given
-    function: str = ""  # its name, if not the kernel's
+    function: str | Callable[[Sizes], str] = ""  # its name, if not the kernel's
 
     def __post_init__(self):
         """Make it look like a function of its sizes, which is what the registry reads names and switches from."""
         known = [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value, annotation=type(value))
-            for name, value in self.sizes.items()
+            for name, value in {**self.sizes, **self.optional}.items()
         ]
         object.__setattr__(self, "__signature__", inspect.Signature(known, return_annotation=Kernel))
 
@@ -249,7 +250,7 @@ class Declared:
 
     def at(self, problem: Mapping[str, int]) -> Sizes:
         """Sizes, unchecked, with what is derived from them."""
-        return Sizes(problem, self.derived)
+        return Sizes(problem, {**self.optional, **self.derived})
 
     def in_whole_blocks(self, s: Sizes) -> Sizes:
         """Sizes rounded up to whole blocks: what the hardware computes, with what masks throw away."""
@@ -259,7 +260,7 @@ class Declared:
     @property
     def switches(self) -> set[str]:
         """Sizes that are 0 or 1."""
-        return {name for name, value in self.sizes.items() if isinstance(value, bool)}
+        return {name for name, value in {**self.sizes, **self.optional}.items() if isinstance(value, bool)}
 
     @property
     def path(self) -> Path:
@@ -383,7 +384,7 @@ class Declared:
 
         return Launch(
             path=self.path,
-            function=self.function or self.name,
+            function=(self.function(s) if callable(self.function) else self.function) or self.name,
             arguments={f"{name.lower()}_ptr": one.array_at(s) for name, one in self.tensors.items()}
             | _named(s, self.arguments),
             constexprs={name: bool(v) if name in self.switches else v for name, v in constants.items()},

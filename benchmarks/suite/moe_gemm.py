@@ -55,11 +55,14 @@ def access(s, build, pid, a, b, c, *tables) -> None:
     )
     slots = s.slot.astype(np.int64).reshape(s.tiles, s.BLOCK_M)
     real = slots < s.rows
-    at_b = (s.expert[tile].astype(np.int64)[:, None], inner[None, :], (pid_n * s.BLOCK_N)[:, None])
+    places, sides = (inner[None, :], (pid_n * s.BLOCK_N)[:, None]), (s.BLOCK_K, s.BLOCK_N)
+    if s.K_FAST:
+        places, sides = places[::-1], sides[::-1]
+    at_b = (s.expert[tile].astype(np.int64)[:, None], *places)
     read = rows_of(build, a, np.where(real, slots // s.TOPK, -1), s.BLOCK_K, inner)
     build.step(
         Access(read.base[tile], read.template[tile]),
-        build.read_box(b, at=at_b, size=(valid[:, None], s.BLOCK_K, s.BLOCK_N)),
+        build.read_box(b, at=at_b, size=(valid[:, None], *sides)),
     )
     starts = np.arange(cdiv(s.N, s.BLOCK_N)) * s.BLOCK_N
     stored = rows_of(build, c, np.where(real, slots, -1), s.BLOCK_N, starts, write=True)
@@ -86,7 +89,7 @@ def rows_of(build, array, rows: np.ndarray, block: int, starts: np.ndarray, *, w
 
 def reference(s, a, b, *_) -> np.ndarray:
     """C, accumulated in fp32: slot t * TOPK + j is token t by its j-th expert."""
-    a = a.astype(np.float32)
+    a, b = a.astype(np.float32), b.swapaxes(1, 2) if s.K_FAST else b
     parts = [[a[t] @ b[e].astype(np.float32) for e in mine] for t, mine in enumerate(s.routed)]
     return np.array(parts, np.float32).reshape(-1, s.N)
 
@@ -109,7 +112,10 @@ do.""",
         "ZIPF": 50,  # exponent of the experts' weights, in hundredths: 1 is as good as uniform, 100 halves the second
         **{"BLOCK_M": 64, "BLOCK_N": 128, "BLOCK_K": 64},
     },
+    optional={"WARPS": 4, "K_FAST": False},  # waves of a workgroup; B as (EXPERTS, N, K), as vLLM keeps weights
     derived={
+        "b_rows": lambda s: s.N if s.K_FAST else s.K,
+        "b_cols": lambda s: s.K if s.K_FAST else s.N,
         "rows": lambda s: s.TOKENS * s.TOPK,
         "worst": lambda s: min(s.rows * s.BLOCK_M, s.rows + s.EXPERTS * (s.BLOCK_M - 1)),  # rows, padded
         "tiles": lambda s: cdiv(s.worst, s.BLOCK_M),  # blocks that the host launches
@@ -127,7 +133,7 @@ do.""",
         for experts, topk in ((1, 1), (3, 2), (16, 4))
         for width in (1, 5, 8)
     ),
-    tensors={"A": Tensor("TOKENS K"), "B": Tensor("EXPERTS K N"), "C": Tensor("rows N", role="out")}
+    tensors={"A": Tensor("TOKENS K"), "B": Tensor("EXPERTS b_rows b_cols"), "C": Tensor("rows N", role="out")}
     | {name: table(name) for name in ("bound", "slot", "expert")},
     arguments="N K ROWS=rows",
     constexprs="TOPK BLOCK_M BLOCK_N BLOCK_K",
@@ -137,11 +143,13 @@ do.""",
     issued=lambda s: 2.0 * s.valid * s.BLOCK_M * up(s.N, s.BLOCK_N) * up(s.K, s.BLOCK_K),
     rules={
         **AT_MOST_ONCE,
+        "WARPS = {s.WARPS}: 1, 2, 4, 8 or 16 waves": lambda s: s.WARPS in (1, 2, 4, 8, 16),
         "TOKENS = {s.TOKENS}, EXPERTS = {s.EXPERTS}: the routing draws a number for each pair of them, fewer than "
         f"{MOST_DRAWN}": lambda s: s.TOKENS * s.EXPERTS < MOST_DRAWN,
     },
     items={"A": "TOKENS K", "C": "rows N"},
     estimate=None,
-    num_warps=4,
+    function=lambda s: "moe_gemm_k_fast" if s.K_FAST else "",
+    num_warps="WARPS",
     compiled={((64, 128, 64), 4): (120, 24 * 1024)},
 )

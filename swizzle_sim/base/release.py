@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import subprocess
 from pathlib import Path
 
@@ -18,6 +19,17 @@ def version() -> str:
 def install_hint(extra: str = "") -> str:
     """Command that installs the package with one of its extras; on no index, it comes from a checkout."""
     return (f"pip install -e '.[{extra}]'" if extra else "pip install -e .") + " in the checkout"
+
+
+def triton_hint() -> str:
+    """How Triton is had, whose wheels are for Linux alone: elsewhere a command that captures in a container."""
+    if platform.system() == "Linux":
+        return f"{install_hint('triton')}, with Python 3.11 or newer"
+    return (
+        f"Triton has no wheel for {platform.system()}. In a container: docker run --rm -v {ROOT}:/s -v .:/w -w /w "
+        "python:3.12 sh -c 'pip install -q \"/s[triton]\" && swizzle-sim capture FILE.py -o my.trace.npz'; "
+        "every command that scores or searches takes my.trace.npz here"
+    )
 
 
 def commit(root: Path = ROOT) -> str | None:

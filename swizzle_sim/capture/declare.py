@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from swizzle_sim.capture.kernel_file import LANGUAGE_NAMES, line_of
+from swizzle_sim.capture.sliced_module import read_once
 from swizzle_sim.capture.target import OPTIONS, Target, chosen
 from swizzle_sim.language.grid import MAX_WORKGROUPS, Grid
-from swizzle_sim.triton_source.source_file import read_source
 from swizzle_sim.triton_source.tile_axes import TileAxes
 from swizzle_sim.workload.launch import Array, Launch
 from xcd_model import Claims
@@ -250,7 +250,7 @@ class KernelDeclaration:
     @cached_property
     def _axes(self) -> TileAxes | None:
         try:
-            return TileAxes(read_source(self.path), self.target.name)
+            return TileAxes(read_once(self.path), self.target.name)
         except LanguageError:  # the capture says why
             return None
 

@@ -112,7 +112,7 @@ def gather(
 
     def load(pointer: Any, mask: Any, fill: Any) -> Any:
         address = pointer.data.astype(np.int64)
-        keep = np.broadcast_to(True if mask is None else mask.data, address.shape)
+        keep = np.broadcast_to(True if mask is None else mask.data.astype(bool, copy=False), address.shape)
         found = np.broadcast_to(0 if fill is None else fill.data, address.shape).astype(kind)
         found[keep] = _items(space, index_data, address[keep]).astype(kind)
         return handle_of(found, dtype)

@@ -121,6 +121,8 @@ class Interpreter:
         if is_rmw and self.space.arrays[int(self.space.owner(int(pointer.data.flat[0])))].is_counter:
             return self._claim(pointer, given[2])
         under = None if mask_at is None else given[mask_at]
+        if under is not None:
+            under.data = under.data.astype(bool, copy=False)  # Triton's interpreter makes integers of Python's True
         if "atomic" in real.__name__:
             self._touch(pointer, under, False)
         tensor = self._touch(pointer, under, is_write)

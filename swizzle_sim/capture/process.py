@@ -11,7 +11,6 @@ import ctypes
 import importlib.util
 import json
 import os
-import platform
 import signal
 import subprocess
 import sys
@@ -26,7 +25,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from swizzle_sim.base.release import install_hint
+from swizzle_sim.base.release import triton_hint
 from xcd_model.errors import CaptureError, CompileError
 
 OnProgress = Callable[[str, int, int], None]
@@ -50,9 +49,7 @@ def triton_version() -> str:
             return metadata.version("triton")
     except (metadata.PackageNotFoundError, ValueError):
         pass
-    if platform.system() != "Linux":
-        raise CompileError(f"Triton has no wheel for {platform.system()}: compile and rewrite kernels on Linux")
-    raise CompileError(f"Triton is not installed; it comes with: {install_hint('triton')}, with Python 3.11 or newer")
+    raise CompileError(f"Triton is not installed: {triton_hint()}")
 
 
 def check_installed() -> str:
@@ -60,12 +57,7 @@ def check_installed() -> str:
     try:
         version = metadata.version("triton")
     except metadata.PackageNotFoundError:
-        where = "" if platform.system() == "Linux" else f", and has no wheel for {platform.system()}"
-        raise CaptureError(
-            f"capture needs Triton, which is not installed{where}: {install_hint('triton')}, on Linux with Python 3.11 "
-            "or newer (macOS and Windows have no wheel; capture on Linux and carry the trace file over)",
-            code="no-triton",
-        ) from None
+        raise CaptureError(f"capture needs Triton, which is not installed: {triton_hint()}", code="no-triton") from None
     if _minor(version) < min(map(_minor, TESTED)):
         raise CaptureError(
             f"Triton {version} is installed; capture reaches into its interpreter, and was tested with "

@@ -16,6 +16,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Sequence
+from functools import lru_cache, partial
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
@@ -41,7 +42,7 @@ class SlicedModule:
         self._run: set[tuple] = set()
         self._lazy: Any = None
         self._source = _source(text_from or path)
-        self._slice = TopLevelSlice(self._source.tree, self._decorators)
+        self._slice = _slice_of(text_from or path, _stamp(text_from or path))
         self.annotates_later = any(
             isinstance(one, ast.ImportFrom) and one.module == "__future__" for one in self._source.tree.body
         )
@@ -138,7 +139,7 @@ class SlicedModule:
 
     def _undecorated(self, stmt: ast.stmt) -> ast.stmt:
         """Statement, of a Triton function without the decorators that are not run."""
-        if not isinstance(stmt, ast.FunctionDef) or (kept := self._decorators(stmt)) == stmt.decorator_list:
+        if not isinstance(stmt, ast.FunctionDef) or (kept := _decorators(self._source, stmt)) == stmt.decorator_list:
             return stmt
         self._decorated[stmt.name] = [one for one in stmt.decorator_list if one not in kept]
         bare = ast.FunctionDef(stmt.name, stmt.args, stmt.body, kept, stmt.returns, stmt.type_comment)
@@ -157,14 +158,6 @@ class SlicedModule:
             text = str(error) if isinstance(error, CaptureError) else f"{type(error).__name__}: {error}"
             line = getattr(node, "lineno", 0)
             raise CaptureError(f"{self._path.name}:{line}: {text}", code="declaration") from error
-
-    def _decorators(self, function: ast.FunctionDef) -> list[ast.expr]:
-        """Decorators that are run: of a Triton function only the one that jits it."""
-        for one in function.decorator_list:
-            alone = ast.FunctionDef(function.name, function.args, function.body, [one])
-            if self._source.aliases.jit_decorator(alone) is not None:
-                return [one]
-        return function.decorator_list
 
     # imports
 
@@ -322,11 +315,40 @@ def forget_sliced() -> None:
     _MODULES.clear()
 
 
+def read_once(path: Path) -> SourceFile:
+    """A file, parsed once while it does not change: a worker describes a kernel at dozens of sizes."""
+    return _read(path, _stamp(path))
+
+
+def _stamp(path: Path) -> int:
+    return path.stat().st_mtime_ns if path.is_file() else 0
+
+
+@lru_cache(maxsize=512)
+def _read(path: Path, changed_ns: int) -> SourceFile:
+    return read_source(path)
+
+
+@lru_cache(maxsize=512)
+def _slice_of(path: Path, changed_ns: int) -> TopLevelSlice:
+    source = _source(path)
+    return TopLevelSlice(source.tree, partial(_decorators, source))
+
+
+def _decorators(source: SourceFile, function: ast.FunctionDef) -> list[ast.expr]:
+    """Decorators that are run: of a Triton function only the one that jits it."""
+    for one in function.decorator_list:
+        alone = ast.FunctionDef(function.name, function.args, function.body, [one])
+        if source.aliases.jit_decorator(alone) is not None:
+            return [one]
+    return function.decorator_list
+
+
 def _source(path: Path) -> SourceFile:
     if path.is_dir():
         return SourceFile(str(path), "", ast.Module([], []))
     try:
-        return read_source(path)
+        return read_once(path)
     except LanguageError as error:
         raise CaptureError(str(error), code="declaration") from None
 

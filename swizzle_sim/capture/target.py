@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from swizzle_sim.capture.sliced_module import SlicedModule, file_of_module, sliced_module
+from swizzle_sim.capture.sliced_module import SlicedModule, file_of_module, read_once, sliced_module
 from swizzle_sim.capture.stand_ins import StandIn, TensorStandIn
-from swizzle_sim.triton_source.source_file import SourceFile, defaults_of, parameters_of, read_source
+from swizzle_sim.triton_source.source_file import SourceFile, defaults_of, parameters_of
 from swizzle_sim.workload.launch import Array
 from xcd_model.errors import CaptureError, LanguageError
 
@@ -61,7 +61,7 @@ class Target:
             raise CaptureError(f"Kernel({text!r}, ...): write FILE.py:FUNCTION", code="declaration")
         path = _beside(where) if where.endswith(".py") else file_of_module(where)
         try:
-            source = read_source(path)
+            source = read_once(path)
             name, around = _inside(source, name)
             function = source.kernel(name)
         except LanguageError as error:
@@ -71,7 +71,7 @@ class Target:
 
     def defaults(self) -> set[str]:
         """Parameters that have a default."""
-        return set(defaults_of(read_source(self.path).kernel(self.name)))
+        return set(defaults_of(read_once(self.path).kernel(self.name)))
 
     def tuning(self, arch: str) -> Tuning:
         """What autotuners and heuristics around the function hold."""

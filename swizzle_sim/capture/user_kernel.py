@@ -210,6 +210,8 @@ def _first_that_compiles(request: Mapping[str, Any], places: Sequence[int]) -> t
             try:
                 check_compiles(Launch.from_dict(described["launch"]), arch, fits=fits)
             except CompileError as error:
+                if "AttributeError(" in str(error):  # of the source, whatever the configuration
+                    raise
                 errors.append(error)
             else:
                 return described, request

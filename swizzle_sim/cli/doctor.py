@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from swizzle_sim.base.release import install_hint, version
+from swizzle_sim.base.release import install_hint, triton_hint, version
 from swizzle_sim.cli.arguments import Json, option
 from swizzle_sim.cli.output import print_json, table
 
@@ -49,7 +49,7 @@ def _libraries() -> Iterator[tuple[str, str, str]]:
     yield "swizzle-sim", "ok", version()
     yield "Python", "ok", f"{sys.version.split()[0]} on {platform.system()} {platform.machine()}"
     for name in LIBRARIES:
-        _, state, found = package(name, install_hint("triton" if name == "triton" else ""))
+        _, state, found = package(name, triton_hint() if name == "triton" else install_hint())
         if state == "ok":
             found += _slower(name)
         yield name, "off" if state == "missing" and name == "triton" else state, found

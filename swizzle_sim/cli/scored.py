@@ -248,6 +248,8 @@ class InFull:
             full if verbose else output.COUNTED[scorer.replay],
             columns=output.SCORE_COLUMNS if verbose else output.IN_BRIEF,
         )
+        if note := emulated_note(emulated(scorer.kernel, scorer.gpu), scorer.gpu):
+            line(note)
         for far in uncoalesced(scorer.trace):
             line(str(far))
         if verbose or name == LAUNCHED:
@@ -264,8 +266,6 @@ class InFull:
         names = _fitted(self.scorer)
         listed = f": {', '.join(names)} (rows: docs/gpus.md)" if names else ""
         line(f"{len(names)} constant{'' if len(names) == 1 else 's'} fitted to measured rows{listed}")
-        if note := emulated_note(emulated(self.scorer.kernel, self.scorer.gpu), self.scorer.gpu):
-            line(note)
         pitches = self.scorer.trace.power_of_two_pitches
         if pitches and (note := pitch_note(pitches, self.scorer.gpu)):
             line(note)

@@ -167,6 +167,14 @@ class Binding:
     digits: dict[str, Digit]  # inputs that differ between workgroups
 
 
+def check_xcds(count: Any) -> None:
+    """Refuse a number of XCDs that is no integer of Python or NumPy, or below 1."""
+    if not is_whole(count) or count < 1:
+        raise SizeError(
+            f"num_xcds = {str(count)[:40]}: a whole number of XCDs, at least one, as 8 or gpu('mi300x').xcds"
+        )
+
+
 def bind(
     inputs: Iterable[str],
     grid: Grid,
@@ -175,8 +183,7 @@ def bind(
     lines: Mapping[str, int] | None = None,
 ) -> Binding:
     """Bind each input to its value."""
-    if not is_whole(num_xcds) or num_xcds < 1:
-        raise SizeError(f"num_xcds = {num_xcds!r}: a GPU has at least one XCD")
+    check_xcds(num_xcds)
     digits, sizes = grid.coordinates, sizes or {}
     counts = {**grid.counts, "num_xcds": num_xcds, "NUM_XCDS": num_xcds}
     bound = Binding({}, {})
@@ -204,9 +211,9 @@ def result_digits(results: tuple[str, ...], grid: Grid, line: int = 0) -> tuple[
 
 
 def _fitting(name: str, value: int) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not INT32_MIN <= value <= INT32_MAX:
+    if not is_whole(value) or not INT32_MIN <= value <= INT32_MAX:
         raise SizeError(f"size {name} = {value!r}: a size is an integer that fits 32 bits with a sign")
-    return value
+    return int(value)
 
 
 def _refuse(name: str, grid: Grid, of_grid: Iterable[str], sizes: Mapping[str, int], line: int) -> NoReturn:

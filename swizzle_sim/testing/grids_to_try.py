@@ -8,7 +8,9 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from swizzle_sim.language.grid import Grid
+import numpy as np
+
+from swizzle_sim.language.grid import Grid, check_xcds
 from swizzle_sim.language.ir import GRID_NAMES, Binary, Expr, Form, Int, Name, evaluate, names_read, nodes
 from swizzle_sim.language.parse import parse_condition
 from swizzle_sim.testing.directive import Options
@@ -69,7 +71,7 @@ def as_grid(given: Any, kind: str) -> Grid:
         grid = Grid.parse(given)
     elif is_whole(given):
         grid = Grid((given,))
-    elif isinstance(given, tuple | list):
+    elif isinstance(given, tuple | list | np.ndarray):
         grid = Grid(tuple(given))
     else:
         raise SizeError(f"grid {given!r}: write an integer, a tuple of sides, a text such as 64x64, or a Grid")
@@ -94,8 +96,7 @@ def xcd_counts(form: Form, given: Iterable[int] | int | None) -> tuple[int, ...]
     several: Iterable[Any] = given if isinstance(given, Iterable) else () if given is None else (given,)
     counts = tuple(map(xcds_of, several)) or XCDS
     for count in counts:
-        if not is_whole(count) or count < 1:
-            raise SizeError(f"xcds = {count!r}: a GPU has at least one XCD")
+        check_xcds(count)
     reads = any(name.lower() == "num_xcds" for name in form.inputs)
     return counts if reads else (8 if 8 in counts else max(counts),)
 

@@ -1,5 +1,7 @@
 """Is a kernel's file read from the midst of a package that is not installed?"""
 
+import os
+
 from swizzle_sim.capture import sliced_module
 from tests.capture.same_trace import needs_triton
 
@@ -29,3 +31,13 @@ def test_a_name_that_a_module_makes_when_it_is_asked_for_it(tmp_path):
         assert type(found.function("scale")).__name__ in ("JITFunction", "InterpretedFunction")
     finally:
         sliced_module.forget_sliced()
+
+
+def test_a_file_is_parsed_once_until_it_changes(tmp_path):
+    path = tmp_path / "kernels.py"
+    path.write_text("A = 1\n")
+    first = sliced_module.read_once(path)
+    assert sliced_module.read_once(path) is first
+    path.write_text("A = 2\n")
+    os.utime(path, ns=(1, 1))
+    assert sliced_module.read_once(path).text == "A = 2\n"

@@ -51,7 +51,10 @@ def test_a_tile_nobody_compiled_is_scaled_from_one():
     assert work.resources.vgprs == 2 * 72
     assert "in proportion to the tile 64x64" in work.resources.source
     moe = kernel("moe_gemm", BLOCK_M=128, BLOCK_N=256, BLOCK_K=64)  # a stage of its operands, not of their product
-    assert moe.resources.lds_bytes == (128 + 256) * 64 * 2
+    assert moe.resources.lds_bytes == (128 + 256) * 64 * 2 and "WARPS" not in moe.problem
+    wide = kernel("moe_gemm", BLOCK_M=128, WARPS=8, K_FAST=True)
+    assert (wide.resources.threads, wide.launch.function) == (512, "moe_gemm_k_fast")
+    assert wide.launch.arrays["b_ptr"].shape == (128, 1536, 2048)
 
 
 def test_a_limit_and_what_is_beyond_it_print_different_numbers():

@@ -201,5 +201,9 @@ def test_integers_of_numpy_and_gpus_stand_for_their_counts():
     for xcds in (np.int64(8), [np.int64(8)], [gpu("mi300x")]):
         assert_bijective(swizzle, xcds=xcds, grids=np.array([64, 128]))
     assert Grid((np.int64(8),)) == Grid((8,)) and type(Grid((np.int64(8),)).launch[0]) is int
-    with pytest.raises(SizeError, match=r"num_xcds = 8\.0: a GPU has at least one XCD"):
-        verify(Swizzle.parse(swizzle), Grid((64,)), 8.0)
+    assert_bijective("pid = pid_m * num_pid_n + pid_n", grids=np.array([[8, 16], [4, 4]]))
+    blocks = Swizzle.parse("pid = pid // C * C + (C - 1 - pid % C)")
+    assert verify(blocks, Grid((64,)), np.int64(8), {"C": np.int64(8)}).bijective
+    for wrong in (8.0, True, "8", gpu("mi300x")):
+        with pytest.raises(SizeError, match="a whole number of XCDs, at least one"):
+            verify(Swizzle.parse(swizzle), Grid((64,)), wrong)

@@ -14,12 +14,11 @@ TEXT = """# Published kernels tried
 
 Kernels that nobody of this project wrote, each loaded from its untouched file with no torch and no GPU, as
 `benchmarks/evidence/kernels_tried/declarations` launches it. *Captured*: workgroups of the trace, sampled ones
-compared with real interpretation line by line. *Best*: what `optimize` ranks first on MI300X in a minute of search,
-before its compile: the L2 hit rate in launch order and with it, the predicted speedup (by which orders are not ranked
-there), and
-how many candidates were tried, 2 where no order can gain hits. *Rewritten*: a remap was put into the file (of the
-program's id, or of a persistent loop's tile), both files were interpreted side by side at small sizes with all outputs
-equal bit for bit, and compiled.
+compared with real interpretation line by line. *Best*: what `optimize` ranks first on MI300X in a minute of search or
+less, before its compile: the L2 hit rate in launch order and with it, the predicted speedup (by which orders are not
+ranked there), and how many candidates were tried, 2 where no order can gain hits. *Rewritten*: a remap was put into
+the file (of the program's id, or of a persistent loop's tile), both files were interpreted side by side at small sizes
+with all outputs equal bit for bit, and compiled.
 Written by `python -m swizzle_benchmarks.evidence.kernels_tried FOLDER`, then `--page FOLDER`; do not edit.
 
 **{captured} of {total} are captured, {searched} searched, {rewritten} rewritten and verified.**

@@ -88,6 +88,7 @@ SIZES = {
         {"TOKENS": 5, "EXPERTS": 4, "TOPK": 2, "N": 70, "K": 33},
         {"TOKENS": 1, "EXPERTS": 3, "TOPK": 1, "N": 32, "K": 16},
         {"TOKENS": 9, "EXPERTS": 2, "TOPK": 2, "N": 128, "K": 128, "BLOCK_N": 64, "BLOCK_K": 64, "SEED": 7},
+        {"TOKENS": 9, "EXPERTS": 3, "TOPK": 2, "N": 70, "K": 33, "K_FAST": True, "WARPS": 2},
     ],
     "grouped_gemm": [
         {"TOKENS": 50, "EXPERTS": 4, "TOPK": 2, "N": 70, "K": 33},

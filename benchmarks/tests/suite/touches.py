@@ -497,7 +497,10 @@ def moe_gemm(p, w):
     col = pid_n * p["BLOCK_N"]
     for start in range(0, k, p["BLOCK_K"]):
         out.append(("A", False, gathered(lambda slot: slot // p["TOPK"], k, p["BLOCK_K"], start)))
-        out.append(("B", False, cells((experts, k, n), (1, p["BLOCK_K"], p["BLOCK_N"]), (expert, start, col))))
+        whole, tile, at = (k, n), (p["BLOCK_K"], p["BLOCK_N"]), (start, col)
+        if p.get("K_FAST"):
+            whole, tile, at = whole[::-1], tile[::-1], at[::-1]
+        out.append(("B", False, cells((experts, *whole), (1, *tile), (expert, *at))))
     return [*out, ("C", True, gathered(lambda slot: slot, n, p["BLOCK_N"], col))]
 
 

@@ -16,11 +16,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from swizzle_sim.language.grid import Grid
+from swizzle_sim.language.grid import Grid, check_xcds
 from swizzle_sim.language.ir import evaluate
 from swizzle_sim.language.parse import parse_condition
-from xcd_model.errors import LanguageError, SizeError, UnknownName
-from xcd_model.integers import is_whole
+from xcd_model.errors import LanguageError, UnknownName
 
 __all__ = [
     "FAMILIES",
@@ -251,8 +250,7 @@ def condition_of(spec: str) -> str:
 
 def holds(spec: str, grid: Grid, num_xcds: int) -> bool:
     """Whether a spec is a bijection of a grid, decided from its stated condition without enumeration."""
-    if not is_whole(num_xcds) or num_xcds < 1:
-        raise SizeError(f"num_xcds = {num_xcds!r}: a GPU has at least one XCD")
+    check_xcds(num_xcds)
     for one, params in parse_spec(spec):
         if (one.axes == 2 and grid.shape is None) or (one.axes == 3 and len(grid.launch) != 3):
             return False

@@ -244,7 +244,7 @@ def _moe_row(
     halves = 3 - BYTES[dtype]
     problem = {"TOKENS": tokens, "EXPERTS": experts, "TOPK": topk, "N": wide, "K": deep // halves}
     problem |= {name: config[name] for name in ("BLOCK_M", "BLOCK_N")}
-    problem |= {"BLOCK_K": max(16, config["BLOCK_K"] // halves)}
+    problem |= {"BLOCK_K": max(16, config["BLOCK_K"] // halves), "WARPS": config.get("num_warps", 4), "K_FAST": True}
     of_expert = tokens * topk / experts / config["BLOCK_M"]
     launch = {"kernel": "moe_gemm", "problem": problem}
     return {"sizes": {"M": tokens}, **found, "tiles_m": of_expert, "launch": launch}

@@ -136,7 +136,7 @@ def hints(x, y, flags, n, B: tl.constexpr):
     for tile in tl.range(tl.program_id(0), n // B, tl.num_programs(0), num_stages=2, warp_specialize=True):
         for half in tl.static_range(2):
             at = tile * B + half * (B // 2) + tl.arange(0, B // 2)
-            tl.store(both[1] + at, tl.load(both[0] + at))
+            tl.store(both[1] + at, tl.load(both[0] + at, mask=half * B < B, other=0.0))
 
 
 FUNCTIONS = (dot_scaled, device_descriptor, block_pointers, sums, folds, random, hints)
