@@ -401,14 +401,16 @@ def _tensile_gemm(
     a, b, out = (TENSILE_TYPES.get(kind, "") for kind in kinds)
     if not (a and b and out):
         return {"why": "its types are none that the model has"}
-    wide = a if BYTES[a] > BYTES[b] else b
+    wide, step_bytes = a if BYTES[a] > BYTES[b] else b, one["DepthU"] * max(BYTES[a], BYTES[b])
+    shift = max(0, one.get("StaggerUStride", 256) // step_bytes).bit_length() - 1  # in files that do not say it
     gemm = TiledGemm(
         shape=(sizes["N"], sizes["M"]), k=sizes["K"], tile=(one["MacroTile1"], one["MacroTile0"]), depth=one["DepthU"],
         operands=(
             Operand(along=1, item_bytes=BYTES[a], k_fast=bool(problem.get("TransposeA"))),
             Operand(along=0, item_bytes=BYTES[b], k_fast=not problem.get("TransposeB")),
         ),
-        dtype=wide, out_bytes=BYTES[out], stagger=one.get("StaggerU", 0),
+        dtype=TENSILE_TYPES.get(problem.get("DataType"), wide), out_bytes=BYTES[out], stagger=one.get("StaggerU", 0),
+        stagger_shift=one.get("_staggerStrideShift", max(0, shift)), stagger_mapping=one.get("StaggerUMapping", 0),
         lds_bytes=one.get("LdsNumBytes") or one.get("LdsNumElements", 0) * BYTES[wide],  # the latter in older files
         waves=max(1, one.get("NumThreads", 256) // 64), in_flight=2 * max(1, one.get("PrefetchGlobalRead", 1)),
     )  # fmt: skip
