@@ -139,6 +139,8 @@ def test_a_cache_of_triton_has_times_of_its_groups(read):
         ("a.yaml", "- a\n- b\n", "no logic file of Tensile"),
         ("a.yaml", tensile().replace("[2, 812.5]", "[9, 812.5]"), r"a.yaml:\d+: a row is"),
         ("a.yaml", tensile().replace("MacroTile1: 128", "MacroTile1: a", 1), r":\d+: a solution without MacroTile1"),
+        ("a.yaml", tensile().replace("StaggerU: 0", "StaggerU: x", 1), r":\d+: a solution without StaggerU"),
+        ("a.yaml", tensile().replace("DepthU: 64", "DepthU: 0", 1), r":\d+: a solution without DepthU"),
         ("a.json", "{", r"a.json:1: is no JSON"),
         ("a.json", "{}", "is no table of fused MoE"),
         (MOE.format("X"), json.dumps({"8": {"GROUP_SIZE_M": 1}}), "'8': a count of tokens"),
