@@ -43,7 +43,7 @@ def test_a_point_is_compiled_for_its_gpu_and_falls_back_where_a_swizzle_cannot_b
         asked.append(device.arch)
         return kernel
 
-    def refused(scorer, swizzle):
+    def refused(scorer, swizzle, **how):
         asked.append(swizzle.name)
         raise CompileError("no compiler here")
 
