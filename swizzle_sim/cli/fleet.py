@@ -30,7 +30,6 @@ from xcd_model.errors import SearchError
 
 if TYPE_CHECKING:
     from swizzle_sim.search.fleet import Launched
-    from swizzle_sim.search.sequence import Step
 
 _PLACES = "Folder of recordings (JSON), traces (npz) and tables (CSV: kernel, calls, sizes), or one; or suite's KERNEL."
 
@@ -88,7 +87,7 @@ def fleet(
     if json:
         about = {"places": places, "replay": among.replay, "kind": "simulated", "launches": len(launched)}
         about |= {"not_recorded": {one.name: one.problem for one in failed}, "rows": rows}
-        print_json({**about, "sequence": [one.as_dict() for one in steps]})
+        print_json({**about, "sequence": steps})
         return
     _print(rows, launched, failed, among)
     if steps:
@@ -106,25 +105,24 @@ def _check_sequence(places: Sequence[str], among: Among) -> None:
     launched_in_order(Path(places[0]))
 
 
-def _print_steps(steps: Sequence[Step], among: Among) -> None:
+def _print_steps(steps: Sequence[Mapping[str, Any]], among: Among) -> None:
     """What launches find in the caches of those before them, those of most difference first."""
-    from swizzle_sim.search.sequence import KINDS, totals
+    from swizzle_sim.search.sequence import KINDS
 
-    of: dict[str, list[Step]] = {}
-    for one in steps:
-        of.setdefault(one.launch, []).append(one)
-    sums = {name: totals(group) for name, group in of.items()}
-    saved = {name: abs(one["alone"]["time_us"] - one["after"]["time_us"]) for name, one in sums.items()}
+    def total(name: str, kind: str, key: str) -> float:
+        return sum(one[kind][key] for one in steps if name in ("", one["launch"]))
+
+    of = Counter(one["launch"] for one in steps)
+    saved = {name: abs(total(name, "alone", "time_us") - total(name, "after", "time_us")) for name in of}
     cells = []
     for name in sorted(of, key=lambda name: -saved[name])[: among.rows]:
-        means = {kind: {key: x / len(of[name]) for key, x in one.items()} for kind, one in sums[name].items()}
-        times = [microseconds(means[kind]["time_us"]) for kind in KINDS]
-        cells.append([name, str(len(of[name])), *times, *(f"{means[k]['hbm_read_bytes'] / 1e6:.1f}" for k in KINDS)])
+        times = [microseconds(total(name, kind, "time_us") / of[name]) for kind in KINDS]
+        megabytes = [f"{total(name, kind, 'hbm_read_bytes') / of[name] / 1e6:.1f}" for kind in KINDS]
+        cells.append([name, str(of[name]), *times, *megabytes])
     heads = [f"{kind} [{unit}]" for unit in ("µs", "MB of HBM") for kind in KINDS]
     table("One after the other", ["launch", "times", *heads], cells, left=1, note=COUNTED[among.replay])
-    whole = totals(steps)
-    spent = [f"{microseconds(whole[kind]['time_us'])} µs {said}" for kind, said in zip(KINDS, _SAID, strict=True)]
-    kept = 100 - 100 * whole["after"]["hbm_read_bytes"] / max(1, whole["alone"]["hbm_read_bytes"])
+    spent = [f"{microseconds(total('', kind, 'time_us'))} µs {said}" for kind, said in zip(KINDS, _SAID, strict=True)]
+    kept = 100 - 100 * total("", "after", "hbm_read_bytes") / max(1, total("", "alone", "hbm_read_bytes"))
     line(f"{len(steps)} launches: {', '.join(spent)}; {kept:.1f} % of their reads of HBM are kept from those before")
 
 

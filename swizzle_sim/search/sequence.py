@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,23 +27,9 @@ from xcd_model.cache.packed import aligned_words, words_of
 from xcd_model.errors import CaptureError, SearchError
 from xcd_model.replay.plan import Caches, l2_words
 
+# Replays of a launch: with empty caches, after those before it, and so too with each in the order that ranks first.
 KINDS = ("alone", "after", "ordered")
-FIGURES = ("time_us", "mall_hit_rate", "l2_hit_rate", "hbm_read_bytes")
-
-
-@dataclass(frozen=True)
-class Step:
-    """One launch of a sequence, and its figures in three replays."""
-
-    launch: str
-    alone: Mapping[str, float]  # with empty caches
-    after: Mapping[str, float]  # after those before it
-    ordered: Mapping[str, float]  # so too, every launch in the order that ranks first for it
-
-    def as_dict(self) -> dict[str, Any]:
-        """JSON-ready; of a GPU without an Infinity Cache it has no hit rate."""
-        known = {kind: {k: x for k, x in getattr(self, kind).items() if not math.isnan(x)} for kind in KINDS}
-        return {"launch": self.launch, **known}
+FIGURES = ("mall_hit_rate", "l2_hit_rate", "hbm_read_bytes")
 
 
 class _Placed(Replayer[Kernel]):
@@ -54,8 +40,9 @@ class _Placed(Replayer[Kernel]):
     def figures(self, order: np.ndarray, caches: Caches | None = None) -> dict[str, float]:
         """Figures of one launch, by default with empty caches."""
         traffic = self.traffic_after(order, empty_caches(self.plan) if caches is None else caches)
-        found = {"time_us": self.time(traffic).total_us}
-        return found | {name: float(getattr(traffic, name)) for name in FIGURES if name not in found}
+        found = {name: float(getattr(traffic, name)) for name in FIGURES}
+        kept = {name: value for name, value in found.items() if not math.isnan(value)}  # without an Infinity Cache
+        return {"time_us": self.time(traffic).total_us, **kept}
 
 
 def empty_caches(plan: Plan) -> Caches:
@@ -72,8 +59,8 @@ def replay_in_order(
     points: Mapping[str, tuple[Mapping[str, Any], Sequence[Launched]]],
     most: int,
     on_step: Callable[[int, int], None],
-) -> list[Step]:
-    """The first launches of a recording that were judged, by the rows and points of its fleet on one GPU."""
+) -> list[dict[str, Any]]:
+    """Figures by `KINDS` of the first launches that were judged, by the rows and points of their fleet on one GPU."""
     keys = {id(one): key for key, (_, group) in points.items() for one in group}
     about = {row["key"]: row for row in rows if not row["error"]}
     known = {i: keys[id(one)] for i, one in enumerate(launched) if keys.get(id(one)) in about}
@@ -85,7 +72,7 @@ def replay_in_order(
     lines = placed([(kernels[place].build_trace(gpu.l2.line_bytes), at) for place, at in order])
     alone: dict[int, dict[str, float]] = {}
     shared: list[Caches] = []  # of the launches as they were made, and of those in other orders
-    steps = list[Step]()
+    steps: list[dict[str, Any]] = []
     for (place, _), at in zip(order, lines, strict=True):
         kernel, row = kernels[place], about[known[place]]
         one = _Placed(kernel, gpu, replay=points[known[place]][0]["replay"])
@@ -95,8 +82,8 @@ def replay_in_order(
         if row["verdict"] in ("use", "measure"):
             first = Swizzle.parse(row["source"]).permutation(kernel.grid, gpu.xcds, kernel.problem)
         alone[place] = alone.get(place) or one.figures(as_launched)
-        after = one.figures(as_launched, shared[0])
-        steps.append(Step(row["launch"], alone[place], after, one.figures(first, shared[1])))
+        found = (alone[place], one.figures(as_launched, shared[0]), one.figures(first, shared[1]))
+        steps.append({"launch": row["launch"], **dict(zip(KINDS, found, strict=True))})
         on_step(len(steps), len(order))
     return steps
 
@@ -134,9 +121,3 @@ def placed(launches: Sequence[tuple[Trace, Mapping[str, int]]]) -> list[dict[str
         {one.name: (at[one.name] - gone[at[one.name]]) // trace.line_bytes for one in trace.tensors}
         for trace, at in launches
     ]
-
-
-def totals(steps: Sequence[Step]) -> dict[str, dict[str, float]]:
-    """Sums of times and bytes by replay."""
-    return {kind: {name: sum(getattr(one, kind)[name] for one in steps) for name in ("time_us", "hbm_read_bytes")}
-            for kind in KINDS}  # fmt: skip
