@@ -8,6 +8,7 @@ and Triton's version.
 
 from __future__ import annotations
 
+import ast
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -128,25 +129,26 @@ def compile_for(launch: Launch, archs: Sequence[str], *, use_cache: bool = True)
     path = Path(launch.path).resolve()
     if not path.is_file():
         raise CompileError(f"{path}: no such file")
-    version = triton_version()
-    requests = {arch: request_of(launch, arch) for arch in archs}
-    cache, keys = DiskCache("compiled"), {arch: _key(one, path, version) for arch, one in requests.items()}
-    found: dict[str, Compiled | CompileError] = {}
-    for arch in archs:
-        kept = _cached(cache.get(keys[arch])) if use_cache else None
-        if kept is not None:
-            found[arch] = kept
-    missing = [arch for arch in archs if arch not in found]
-    for arch, one in zip(missing, _compiled_now([requests[arch] for arch in missing]), strict=True):
-        found[arch] = one
-        if use_cache and isinstance(one, Compiled):
-            cache.put(keys[arch], asdict(one))
-    return [found[arch] for arch in archs]
+    return _compiled_all([request_of(launch, arch) for arch in archs], use_cache=use_cache)
 
 
 def compile_each(launches: Sequence[Launch], arch: str) -> list[Compiled | CompileError]:
-    """As `compile_launch`, several launches in one process, none of them cached."""
-    return _compiled_now([request_of(launch, arch) for launch in launches])
+    """As `compile_launch`, several launches in one process."""
+    return _compiled_all([request_of(launch, arch) for launch in launches])
+
+
+def _compiled_all(requests: Sequence[dict[str, Any]], *, use_cache: bool = True) -> list[Compiled | CompileError]:
+    """What each request compiles to, those that no cache has in one process."""
+    version, cache = triton_version(), DiskCache("compiled")
+    keys = [_key(one, version) for one in requests]
+    found: list[Any] = [_cached(cache.get(key)) if use_cache else None for key in keys]
+    missing = [i for i, one in enumerate(found) if one is None]
+    for i, one in zip(missing, _compiled_now([requests[i] for i in missing]), strict=True):
+        found[i] = one
+        if use_cache and isinstance(one, Compiled):
+            files = {path: sha for path, sha in one.files.items() if path != requests[i]["text_from"]}
+            cache.put(keys[i], asdict(replace(one, files=files)))  # the text is in the key, wherever it lies
+    return found
 
 
 def _compiled_now(requests: Sequence[dict[str, Any]]) -> list[Compiled | CompileError]:
@@ -204,13 +206,15 @@ def _descriptor_of(array: Array) -> dict[str, Any]:
     return {"shape": list(array.shape), "strides": list(array.item_strides), "block": list(array.block)}
 
 
-def _key(request: dict[str, Any], path: Path, version: str) -> str:
+def _key(request: dict[str, Any], version: str) -> str:
     """Digest of all that a compile depends on, as far as it is known beforehand: imported files are looked at later."""
+    text = request["text_from"] and ast.dump(ast.parse(Path(request["text_from"]).read_bytes()))  # comments are no code
     classes = {name: _class_of(value) for name, value in request["arguments"].items()}
     knobs = {name: value for name, value in os.environ.items() if name.startswith(("TRITON_", "AMDGCN_"))}
     for private in ("TRITON_CACHE_DIR", "TRITON_INTERPRET"):
         knobs.pop(private, None)
-    return key_of(_FORMAT, version, digest(path), {**request, "arguments": classes}, knobs)
+    known = {**request, "arguments": classes, "text_from": text}
+    return key_of(_FORMAT, version, digest(request["path"]), known, knobs)
 
 
 def _class_of(value: Any) -> Any:

@@ -5,7 +5,8 @@
 
 Copied alone to a node: ``from recorder import record``, or ``python recorder.py calls.json SCRIPT.py ARGUMENTS``.
 The file holds each kind of launch and its count: grid, options, constants (those that an autotuner chose too), layout
-of tensors, values of integer tensors up to a limit and of no others, and the kernels' source with what it reads.
+of tensors, values of integer tensors up to a limit and of no others, and the kernels' source with what it reads; and
+the order in which they were launched, each with the places of its tensors.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ from typing import Any
 
 FORMAT, VERSION = "swizzle-sim-recording", 2
 MAX_VALUES_BYTES = 1 << 22  # of one integer tensor, at 8 bytes an item
-MAX_LAUNCHES = 1000  # kinds of launch in a file
+MAX_LAUNCHES, MAX_ORDER = 1000, 100_000  # kinds of launch in a file, and launches whose order is kept
+PAGE_BYTES = 1 << 21  # that places are counted from
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "bool")
 _MISSING = object()
 AS_RUN = ("num_warps", "num_stages", "num_ctas", "shared", "n_regs", "n_spills")
@@ -68,6 +70,7 @@ class Recorder:
         self.path = path if path.suffix == ".json" else path.with_name(f"{path.name}.json")
         self.max_values_bytes = max_values_bytes
         self.launches: dict[str, dict[str, Any]] = {}
+        self.order: list[tuple[str, list[int]]] = []  # of each launch its kind and the addresses of its tensors
         self.kernels: list[dict[str, Any]] = []
         self.problems: dict[str, None] = {}
         self._places: dict[int, tuple[int, Any]] = {}  # of kernels by id; each is held, so that its id stays its own
@@ -134,12 +137,13 @@ class Recorder:
 
     def _keep(self, launch: dict[str, Any], compiled: Any) -> None:
         with self._lock:
-            key = launch.pop("key")
+            key, addresses = launch.pop("key"), launch.pop("addresses")
             if key not in self.launches and len(self.launches) >= MAX_LAUNCHES:
                 self.problems[f"more than {MAX_LAUNCHES} kinds of launch: the others are left out"] = None
                 return
             known = self.launches.setdefault(key, launch)
             known["count"] += 1
+            self.order += [(key, addresses)] * (len(self.order) < MAX_ORDER)
             metadata = getattr(compiled, "metadata", None)
             if "as_run" not in known and metadata is not None:
                 found = {name: getattr(metadata, name, getattr(compiled, name, None)) for name in AS_RUN}
@@ -184,7 +188,7 @@ class Recorder:
         if launch["key"] not in self.launches:
             for name, value in tensors.items():
                 launch["arguments"][name]["tensor"] |= self._values(_base(value))
-        return {**launch, "count": 0}
+        return {**launch, "count": 0, "addresses": [_base(one).data_ptr() for one in tensors.values()]}
 
     def _values(self, tensor: Any) -> dict[str, Any]:
         """Values of an integer tensor as text: int64, little-endian, compressed; or why they are not stored."""
@@ -211,10 +215,14 @@ class Recorder:
             return self._places[id(jit)][0]
 
     def _write(self) -> None:
-        launches = list(self.launches.values())
+        launches, numbers = list(self.launches.values()), {key: i for i, key in enumerate(self.launches)}
+        lowest = min((one for _, at in self.order for one in at), default=0) // PAGE_BYTES * PAGE_BYTES
+        order = [" ".join([str(numbers[key]), *(f"{one - lowest:x}" for one in at)]) for key, at in self.order]
         document = {"format": FORMAT, "format_version": VERSION, "machine": _machine(), "kernels": self.kernels}
         whole = self.path.with_name(f".{self.path.name}.{os.getpid()}")
-        whole.write_text(json.dumps({**document, "launches": launches}, indent=1) + "\n", encoding="utf-8")
+        whole.write_text(
+            json.dumps({**document, "launches": launches, "order": order}, indent=1) + "\n", encoding="utf-8"
+        )
         os.replace(whole, self.path)
         count, kernels = sum(one["count"] for one in launches), len({one["kernel"] for one in launches})
         print(f"{self.path}: {count} launches of {kernels} kernels recorded", file=sys.stderr)
@@ -224,7 +232,7 @@ def recording_of(jit: Any, values: Mapping[str, Any], grid: Any) -> dict[str, An
     """Recording of one launch that is not made: a kernel, its arguments and options by name, and its grid."""
     recorder = Recorder(Path("launch.json"), MAX_VALUES_BYTES)
     launch = recorder._described(jit, (), {**values, "grid": grid}, None)
-    del launch["key"]
+    del launch["key"], launch["addresses"]
     about = {"format": FORMAT, "format_version": VERSION, "machine": {}, "kernels": recorder.kernels}
     return {**about, "launches": [{**launch, "count": 1}]}
 

@@ -30,7 +30,7 @@ from swizzle_sim.base.atomic_write import write_whole
 from swizzle_sim.base.disk_cache import cache_home
 from swizzle_sim.base.rules import ANY, TEXT, Rule, check, integer
 from swizzle_sim.capture.declare import KernelDeclaration, Sizes
-from swizzle_sim.capture.recorder import FORMAT, VERSION
+from swizzle_sim.capture.recorder import FORMAT, MAX_ORDER, VERSION
 from swizzle_sim.capture.stand_ins import TORCH_DTYPES
 from swizzle_sim.capture.target import OPTIONS
 from swizzle_sim.triton_source import read_source
@@ -129,6 +129,24 @@ def _check_launch(path: Path, launch: Any, n_kernels: int) -> None:
 
 def _refuse(path: Path, key: str, value: Any, rule: str) -> NoReturn:
     raise CaptureError(f"{path.name}: {key} = {repr(value)[:60]}: {rule}", code="format")
+
+
+def launched_in_order(path: Path) -> list[tuple[int, dict[str, int]]]:
+    """Launches as they were made: the place of each in the recording, and the addresses of its tensors [bytes]."""
+    document = read_recording(path)
+    names = [[name for name, one in launch["arguments"].items() if isinstance(one, dict)]
+             for launch in document["launches"]]  # fmt: skip
+    found, order = [], document.get("order")
+    if not isinstance(order, list) or not 1 <= len(order) <= MAX_ORDER:
+        raise CaptureError(
+            f"{path.name}: has no order of its launches: record them again with this version", code="format"
+        )
+    for text in order:
+        read = re.fullmatch(r"(\d{1,4})((?: [0-9a-f]{1,12})*)", text) if isinstance(text, str) else None
+        if not read or int(read[1]) >= len(names) or len(at := read[2].split()) != len(names[int(read[1])]):
+            _refuse(path, "order", text, "a launch by its place, then where each of its tensors lies, in hexadecimal")
+        found.append((int(read[1]), {name: int(one, 16) for name, one in zip(names[int(read[1])], at, strict=True)}))
+    return found
 
 
 def launches_of(path: Path) -> list[tuple[str, str, int]]:

@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from swizzle_sim.base.progress import Progress
 from swizzle_sim.base.text import microseconds
 from swizzle_sim.cli.arguments import (
     Compile,
@@ -24,11 +26,15 @@ from swizzle_sim.cli.arguments import (
 from swizzle_sim.cli.output import COUNTED, line, print_json, table
 from swizzle_sim.cli.sweeping import SweepRun
 from swizzle_sim.search.jobs import FILE
+from xcd_model.errors import SearchError
 
 if TYPE_CHECKING:
     from swizzle_sim.search.fleet import Launched
 
 _PLACES = "Folder of recordings (JSON), traces (npz) and tables (CSV: kernel, calls, sizes), or one; or suite's KERNEL."
+
+_SAID = ("each with empty caches", "one after the other", "so too in the orders that rank first")
+_SEQUENCE = "Of one recording, replay so many launches one after the other too, the Infinity Cache shared."
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,7 @@ class Among:
     swizzle: Swizzles = None
     orders: Annotated[int, option("--orders", min=1, max=200, help="Published orders to replay of each.")] = 8
     rows: Annotated[int, option("--rows", min=0, help="Launches to print, those of most expected gain first.")] = 20
+    sequence: Annotated[int, option("--sequence", metavar="N", min=0, help=_SEQUENCE)] = 0
     replay: Replay = "timed"
     compile: Compile = True
 
@@ -59,8 +66,11 @@ def fleet(
     """
     from swizzle_sim.rewrite.price import score_as_compiled
     from swizzle_sim.search.fleet import judged_launch, launches_in, points_of, rows_of, write_rows
+    from swizzle_sim.search.sequence import replay_in_order
     from xcd_model import gpu as load_gpu
 
+    if among.sequence:
+        _check_sequence(places, among)
     launched = [one for place in places for one in launches_in(place)]
     how = {"replay": among.replay, "orders": among.orders, "compile": among.compile}
     points = points_of(launched, [load_gpu(one) for one in among.gpu or ["mi300x"]],
@@ -71,13 +81,49 @@ def fleet(
         found = rows_of_points([point for point, _ in points.values()], evaluate)
     rows, failed = rows_of(points, found), [one for one in launched if one.problem]
     written = write_rows(folder, rows) if folder else ""
+    with Progress("sequence", "launches") as progress:
+        which = (Path(places[0]), launched, rows, points, among.sequence)
+        steps = replay_in_order(*which, progress) if among.sequence else []
     if json:
         about = {"places": places, "replay": among.replay, "kind": "simulated", "launches": len(launched)}
-        print_json({**about, "not_recorded": {one.name: one.problem for one in failed}, "rows": rows})
+        about |= {"not_recorded": {one.name: one.problem for one in failed}, "rows": rows}
+        print_json({**about, "sequence": steps})
         return
     _print(rows, launched, failed, among)
+    if steps:
+        _print_steps(steps, among)
     if folder:
         line(f"written: {folder}/ ({written}, {FILE})")
+
+
+def _check_sequence(places: Sequence[str], among: Among) -> None:
+    """Refuse launches without an order, before any of them is judged."""
+    from swizzle_sim.capture.recording import launched_in_order
+
+    if len(places) != 1 or Path(places[0]).suffix != ".json" or len(among.gpu or [""]) > 1:
+        raise SearchError("--sequence takes one recording, as FILE.json, and one --gpu", code="fleet")
+    launched_in_order(Path(places[0]))
+
+
+def _print_steps(steps: Sequence[Mapping[str, Any]], among: Among) -> None:
+    """What launches find in the caches of those before them, those of most difference first."""
+    from swizzle_sim.search.sequence import KINDS
+
+    def total(name: str, kind: str, key: str) -> float:
+        return sum(one[kind][key] for one in steps if name in ("", one["launch"]))
+
+    of = Counter(one["launch"] for one in steps)
+    saved = {name: abs(total(name, "alone", "time_us") - total(name, "after", "time_us")) for name in of}
+    cells = []
+    for name in sorted(of, key=lambda name: -saved[name])[: among.rows]:
+        times = [microseconds(total(name, kind, "time_us") / of[name]) for kind in KINDS]
+        megabytes = [f"{total(name, kind, 'hbm_read_bytes') / of[name] / 1e6:.1f}" for kind in KINDS]
+        cells.append([name, str(of[name]), *times, *megabytes])
+    heads = [f"{kind} [{unit}]" for unit in ("µs", "MB of HBM") for kind in KINDS]
+    table("One after the other", ["launch", "times", *heads], cells, left=1, note=COUNTED[among.replay])
+    spent = [f"{microseconds(total('', kind, 'time_us'))} µs {said}" for kind, said in zip(KINDS, _SAID, strict=True)]
+    kept = 100 - 100 * total("", "after", "hbm_read_bytes") / max(1, total("", "alone", "hbm_read_bytes"))
+    line(f"{len(steps)} launches: {', '.join(spent)}; {kept:.1f} % of their reads of HBM are kept from those before")
 
 
 def _print(

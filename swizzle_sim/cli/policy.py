@@ -145,6 +145,7 @@ def _cases(
     orders: Sequence[tuple[str, str]],
 ) -> list[Case]:
     """Every size replayed under some orders; an error where none could be."""
+    from swizzle_sim.rewrite.guard import FOR_ALL_SIZES
     from swizzle_sim.rewrite.price import scored_as_compiled
     from swizzle_sim.search.policy.sizes import cases_of, judged
 
@@ -156,7 +157,8 @@ def _cases(
     }
     common |= {"compile": True} if compile else {}
     points = [{"kernel": one.kernel, "problem": dict(one.sizes), **common} for one in sizes]
-    score = partial(judged, scored=scored_as_compiled) if compile and replay == "timed" else judged
+    priced = partial(scored_as_compiled, spellings=FOR_ALL_SIZES)  # a policy's kernel is compiled once for all of them
+    score = partial(judged, scored=priced) if compile and replay == "timed" else judged
     found = rows(points, score, f"policy, {replay}")
     cases = list(cases_of(sizes, found))
     if not cases:

@@ -9,7 +9,7 @@ other, so the work of a workgroup is its tensor instructions.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, Generic, TypeVar
@@ -150,6 +150,7 @@ class Replayer(Generic[W]):
     """
 
     bin_fs = 1_000_000_000  # of the timed replay's timeline; a report uses shorter ones
+    symmetry = True  # see `prepare`; false where launches of several kernels share caches
 
     def __init__(self, kernel: W, gpu: Gpu, *, replay: str = "timed", seed: int = 0, jitter_ns: float = 0.0):
         if replay not in REPLAYS:
@@ -185,7 +186,8 @@ class Replayer(Generic[W]):
         if self.replay == "lockstep":  # row activations cost time only, and rule out symmetry
             device = replace(device, hbm_rows=None)
         work = self.kernel
-        return prepare(self.trace, device, programs=work.programs, claims=work.claims, clusters=work.clusters)
+        parts: dict[str, Any] = {"programs": work.programs, "claims": work.claims, "clusters": work.clusters}
+        return prepare(self.trace, device, **parts, symmetry=self.symmetry)
 
     @cached_property
     def fetches(self) -> np.ndarray:
@@ -217,7 +219,20 @@ class Replayer(Generic[W]):
         spans = np.full((len(order), SPAN_COLUMNS), -1, np.int64) if spans is None else spans
         return self._replayed(order, None, 1, spans), spans
 
+    def traffic_after(self, order: np.ndarray, caches: Caches) -> Traffic:
+        """Traffic of one launch with caches as others left them, which it changes."""
+        plan = self.plan  # its GPU has the L1 that the kernel leaves
+        return add_fetches(self._once(order, None, 1, None)(plan, replace(caches, gpu=plan.gpu)), self.fetches)
+
     def _replayed(self, order: np.ndarray, seed: int | None, threads: int, spans: np.ndarray | None) -> Traffic:
+        once = self._once(order, seed, threads, spans)
+        replayed = replay_launches([self.plan], once, min(self.kernel.launches, MAX_LAUNCHES))[0]
+        return add_fetches(replayed, self.fetches)
+
+    def _once(
+        self, order: np.ndarray, seed: int | None, threads: int, spans: np.ndarray | None
+    ) -> Callable[[Plan, Caches], Traffic]:
+        """Replay of one launch."""
         issue = self.issue_model if self.replay == "timed" else None
         if issue is not None and seed is not None:
             issue = issue._replace(seed=seed)
@@ -228,8 +243,7 @@ class Replayer(Generic[W]):
             how: dict[str, Any] = {"issue": issue, "caches": caches, "bin_fs": self.bin_fs, "spans": spans}
             return replay_timed(plan, order, workgroups_per_cu=self.occupancy, **how)
 
-        replayed = replay_launches([self.plan], once, min(self.kernel.launches, MAX_LAUNCHES))[0]
-        return add_fetches(replayed, self.fetches)
+        return once
 
     def time(self, traffic: Traffic) -> Time:
         """Time of a replay of this kernel."""

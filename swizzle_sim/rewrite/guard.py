@@ -51,6 +51,7 @@ ALL = (
     Emission(folded=True, elsewhere="launch-order", handed=True),
     Emission(handed=True),
 )
+FOR_ALL_SIZES = tuple(one for one in ALL if not one.folded)
 
 
 def emissions(elsewhere: str = "any") -> tuple[Emission, ...]:

@@ -149,11 +149,13 @@ def cheapest(work: Workload, swizzle: Swizzle, gpu: Gpu, *, elsewhere: str = "an
     return rewrite_workload(work, swizzle, num_xcds=gpu.xcds, emission=named(found.emission)), found
 
 
-def as_compiled(scorer: Scorer, swizzle: Swizzle) -> tuple[Scorer, RemapPrice | None]:
+def as_compiled(
+    scorer: Scorer, swizzle: Swizzle, spellings: Sequence[Emission] = ALL
+) -> tuple[Scorer, RemapPrice | None]:
     """Scorer with the occupancy and the loads in flight of a candidate's own compile, and the price."""
     if is_launch_order(scorer, swizzle):
         return scorer, None
-    found = price(scorer.kernel, swizzle, scorer.gpu)
+    found = price(scorer.kernel, swizzle, scorer.gpu, spellings=spellings)
     own = resources_after(scorer.kernel.resources, found, scorer.gpu, scorer.kernel.grid.levels)
     return scorer if own == scorer.kernel.resources else scorer.with_resources(own), found
 
@@ -174,9 +176,11 @@ def _is_identity(order: np.ndarray) -> bool:
     return np.array_equal(order, np.arange(order.size))
 
 
-def score_as_compiled(scorer: Scorer, swizzle: Swizzle, known: Score | None = None) -> Score:
+def score_as_compiled(
+    scorer: Scorer, swizzle: Swizzle, known: Score | None = None, spellings: Sequence[Emission] = ALL
+) -> Score:
     """Score of a candidate under `as_compiled`, relative to the scorer's launch order."""
-    own, found = as_compiled(scorer, swizzle)
+    own, found = as_compiled(scorer, swizzle, spellings)
     if own is scorer:
         return replace(known or scorer.score(swizzle), price=found)
     order = scorer.permutation(swizzle)
@@ -285,9 +289,9 @@ def evaluate_as_compiled(point: Mapping[str, Any]) -> dict[str, Any]:
     return evaluate(point, scored_as_compiled)
 
 
-def scored_as_compiled(scorer: Scorer, swizzle: Swizzle) -> Score:
+def scored_as_compiled(scorer: Scorer, swizzle: Swizzle, spellings: Sequence[Emission] = ALL) -> Score:
     """Score of a swizzle with its own compile where there is one."""
     try:
-        return score_as_compiled(scorer, swizzle)
+        return score_as_compiled(scorer, swizzle, spellings=spellings)
     except SwizzleSimError:  # no source or compiler: the kernel's own resources; no bijection: refused
         return scorer.score(swizzle)

@@ -128,13 +128,14 @@ def judged_launch(point: Mapping[str, Any], scored: Scored | None = None) -> dic
     began = time.perf_counter()
     try:
         device = Gpu.from_dict(point["gpu"])
-        scorer = Scorer(_loaded(point, device), device, replay=point["replay"])
+        scorer = Scorer(loaded(point, device), device, replay=point["replay"])
         return {"error": "", **_judged(scorer, point, scored), "seconds": round(time.perf_counter() - began, 2)}
     except (SwizzleSimError, OSError) as error:
         return {"error": str(error).splitlines()[0], "seconds": round(time.perf_counter() - began, 2)}
 
 
-def _loaded(point: Mapping[str, Any], device: Gpu) -> Kernel:
+def loaded(point: Mapping[str, Any], device: Gpu) -> Kernel:
+    """Kernel of a point; of a recording from a file of its own in the user's cache."""
     gpu = device if point["compile"] else None
     if "recording" not in point:
         return kernel(point["kernel"], gpu=gpu, **point["problem"])

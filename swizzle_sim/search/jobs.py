@@ -11,6 +11,7 @@ import logging
 import sqlite3
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -88,11 +89,9 @@ def run_points(
         first.setdefault(key_of(point), i)
     missing = [i for i in first.values() if store.find(points[i]) is None]
     done = len(points) - len(missing)
-    with (
-        _place(backend, scheduler, timeout_s),
-        contextlib.closing(_run(points, missing, evaluate, backend, jobs)) as rows,
-    ):
-        for i, row in rows:
+    with contextlib.ExitStack() as end:
+        client = end.enter_context(_cluster(scheduler, timeout_s)) if scheduler is not None else None
+        for i, row in end.enter_context(contextlib.closing(_run(points, missing, evaluate, backend, jobs, client))):
             store.add(points[i], row)
             done += 1
             if on_point:
@@ -102,33 +101,46 @@ def run_points(
 
 
 def _run(
-    points, missing: Sequence[int], evaluate, backend: str, jobs: int
+    points, missing: Sequence[int], evaluate, backend: str, jobs: int, client: Any
 ) -> Generator[tuple[int, dict[str, Any]], None, None]:
     if backend == "serial" or not missing:
         yield from (_evaluated(evaluate, i, points[i]) for i in missing)
         return
-    import joblib
-
-    tasks = (joblib.delayed(_evaluated)(evaluate, i, dict(points[i])) for i in missing)
-    options = {} if backend == "dask" else {"n_jobs": jobs}
-    yield from joblib.Parallel(return_as="generator_unordered", batch_size=1, **options)(tasks)
-
-
-@contextlib.contextmanager
-def _place(backend: str, scheduler: str | None, timeout_s: float) -> Iterator[None]:
-    """Set joblib's backend."""
-    if backend != "dask":
-        yield
+    if client is not None:
+        yield from _on_cluster(points, iter(missing), evaluate, client)
         return
     import joblib
 
+    tasks = (joblib.delayed(_evaluated)(evaluate, i, dict(points[i])) for i in missing)
+    yield from joblib.Parallel(return_as="generator_unordered", batch_size=1, n_jobs=jobs)(tasks)
+
+
+def _on_cluster(
+    points, left: Iterator[int], evaluate, client: Any
+) -> Generator[tuple[int, dict[str, Any]], None, None]:
+    """Rows of points on a Dask cluster, two points for each thread of the workers that there are by then."""
+    import distributed
+
+    running = distributed.as_completed()
+    while True:
+        free = 2 * sum(client.ncores().values()) - running.count()
+        for i in islice(left, max(free, int(running.is_empty()))):
+            running.add(client.submit(_evaluated, evaluate, i, dict(points[i]), pure=False))
+        if running.is_empty():
+            return
+        yield next(running).result()
+
+
+@contextlib.contextmanager
+def _cluster(scheduler: str, timeout_s: float) -> Iterator[Any]:
+    """Client of a Dask cluster that has workers."""
     try:
         import distributed
     except ImportError:
         raise SearchError(f"Dask is not installed: {install_hint('cluster')}", code="scheduler") from None
     with _quiet():
         try:
-            client = distributed.Client(scheduler, timeout=timeout_s, set_as_default=True)
+            client = distributed.Client(scheduler, timeout=timeout_s)
         except (OSError, TimeoutError, ValueError) as error:
             raise SearchError(
                 f"scheduler {scheduler}: no answer within {timeout_s:g} s ({type(error).__name__}): is it running, and "
@@ -140,8 +152,7 @@ def _place(backend: str, scheduler: str | None, timeout_s: float) -> Iterator[No
             raise SearchError(
                 f"scheduler {scheduler} has no workers: start some with `dask worker {scheduler}`", code="scheduler"
             )
-        with joblib.parallel_config("dask"):
-            yield
+        yield client
 
 
 @contextlib.contextmanager

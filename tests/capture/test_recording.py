@@ -9,7 +9,13 @@ import sys
 
 import pytest
 
-from swizzle_sim.capture.recording import RecordedSizes, check_source, read_recording, recorded_declaration
+from swizzle_sim.capture.recording import (
+    RecordedSizes,
+    check_source,
+    launched_in_order,
+    read_recording,
+    recorded_declaration,
+)
 from swizzle_sim.capture.user_kernel import capture_file, request_of
 from swizzle_sim.workload.kernels import declared_name, file_of, is_user_kernel
 from tests.capture.uncompiled import uncompiled  # noqa: F401
@@ -46,6 +52,13 @@ def test_launches_are_counted_and_those_of_an_autotuner_that_measures_are_not(re
     assert (tuned["count"], tuned["options"]["num_warps"], tuned["config"]) == (1, 2, {"place": 0, "of": 2})
     assert other["problems"] == ["ACC: a builtin_function_or_method as an argument is not stored"]
     assert "a launch is not recorded (TypeError: missing a required argument: 'order')" in said
+
+
+def test_launches_keep_their_order_and_places(recorded):
+    order = launched_in_order(recorded[0])
+    assert [place for place, _ in order].count(0) == 3 and {place for place, _ in order} == {0, 1, 2}
+    places = order[0][1]
+    assert list(places) == ["a", "b", "c", "order"] and places["c"] - places["a"] == 128
 
 
 def test_tensors_keep_layout_storage_and_integers(recorded):

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +15,7 @@ from swizzle_sim.language import Swizzle, family
 from swizzle_sim.language.grid import Grid
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.rewrite import price as pricing
-from swizzle_sim.rewrite.guard import GENERAL
+from swizzle_sim.rewrite.guard import FOR_ALL_SIZES, GENERAL
 from swizzle_sim.rewrite.price import price_finalists
 from swizzle_sim.search.candidates import Candidate
 from swizzle_sim.search.history import History
@@ -164,6 +165,24 @@ def test_only_what_decides_the_occupancy_changes_the_resources():
 
 
 @needs_triton
+def test_a_form_for_all_sizes_is_compiled_once_for_sizes_of_a_class(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    asked, compiled = [], compile_launch(kernel("gemm", **SMALL).launch, "gfx942")
+
+    def compiled_now(requests):
+        asked.extend(Path(one["text_from"]).read_text() for one in requests)
+        return [compiled for _ in requests]
+
+    monkeypatch.setattr("swizzle_sim.capture.occupancy._compiled_now", compiled_now)
+    for rows in (512, 768):  # of which the text says in a comment
+        work = kernel("gemm", **{**SMALL, "M": rows})
+        pricing.price(work, GROUPED, gpu("mi300x"), spellings=FOR_ALL_SIZES)
+    assert len(asked) == 1
+    pricing.price(work, GROUPED, gpu("mi300x"))
+    assert len(asked) == 2 and "branch is folded" in asked[1]
+
+
+@needs_triton
 @pytest.mark.parametrize(("spills", "offer"), [(0, {"maxnreg": 128}), (4, {})])
 def test_an_option_that_gives_workgroups_back_and_spills_is_not_offered(spills, offer, tmp_path, monkeypatch):
     launch, h200 = replace(kernel("gemm", **SMALL).launch, text_from=tmp_path / "k.py"), gpu("h200")
@@ -202,7 +221,7 @@ def test_a_candidate_is_replayed_with_its_own_occupancy(monkeypatch):
         gpu("mi300x"),
     )
     price = pricing.RemapPrice(before=LAUNCHED, after=REWRITTEN)
-    monkeypatch.setattr(pricing, "price", lambda *args: price)
+    monkeypatch.setattr(pricing, "price", lambda *args, **how: price)
     own, found = pricing.as_compiled(scorer, GROUPED)
     assert found == price and (scorer.occupancy, own.occupancy) == (2, 1)
     score = pricing.score_as_compiled(scorer, GROUPED)

@@ -15,9 +15,9 @@ SOURCE = "import triton\n@triton.jit\ndef add(x): pass"
 LAUNCH = {"grid": [4], "arguments": {"x": 1}, "constexprs": {}, "options": {}, "problems": []}
 
 
-def recording(*launches):
+def recording(*launches, **more):
     made = [{**LAUNCH, "kernel": 0, "count": 1, **one} for one in launches]
-    return json.dumps({"format": FORMAT, "format_version": VERSION, "machine": {"gpu": "a"},
+    return json.dumps({**more, "format": FORMAT, "format_version": VERSION, "machine": {"gpu": "a"},
                        "kernels": [{"name": "add", "source": SOURCE}], "launches": made})  # fmt: skip
 
 

@@ -43,7 +43,7 @@ def test_a_point_is_compiled_for_its_gpu_and_falls_back_where_a_swizzle_cannot_b
         asked.append(device.arch)
         return kernel
 
-    def refused(scorer, swizzle):
+    def refused(scorer, swizzle, **how):
         asked.append(swizzle.name)
         raise CompileError("no compiler here")
 
@@ -189,6 +189,9 @@ def test_a_worker_dies_and_the_fleet_completes_and_repeats_nothing(cluster, tmp_
     assert dead.wait(LOADED_S) != 0 and alive.poll() is None
     assert sorted(seen) == [64 * n for n in range(1, 21)]  # each counted once
     assert len({row["worker"] for row in rows}) == 2 and not any(row["error"] for row in rows)
+    with PointStore(None) as store:  # one worker of one thread is left: it judges, and this process does not
+        (alone,) = run_points([{**asked[0], "orders": 1}], judged_slowly, store, **{**options, "on_point": None})
+    assert alone["worker"] == alive.pid
     with PointStore(tmp_path / "fleet", resume=True) as store:
         again = run_points(asked, lambda point: pytest.fail("judged again"), store, backend="serial")
     assert again == rows

@@ -139,6 +139,8 @@ def test_a_cache_of_triton_has_times_of_its_groups(read):
         ("a.yaml", "- a\n- b\n", "no logic file of Tensile"),
         ("a.yaml", tensile().replace("[2, 812.5]", "[9, 812.5]"), r"a.yaml:\d+: a row is"),
         ("a.yaml", tensile().replace("MacroTile1: 128", "MacroTile1: a", 1), r":\d+: a solution without MacroTile1"),
+        ("a.yaml", tensile().replace("StaggerU: 0", "StaggerU: x", 1), r":\d+: a solution without StaggerU"),
+        ("a.yaml", tensile().replace("DepthU: 64", "DepthU: 0", 1), r":\d+: a solution without DepthU"),
         ("a.json", "{", r"a.json:1: is no JSON"),
         ("a.json", "{}", "is no table of fused MoE"),
         (MOE.format("X"), json.dumps({"8": {"GROUP_SIZE_M": 1}}), "'8': a count of tokens"),
@@ -173,6 +175,22 @@ def test_a_launch_in_the_rows_order_is_that_order(mi300x):
     assert own.baseline.l2_hits == plain.score_order(named, baseline_us=None).l2_hits
     relative = np.argsort(named)[other]
     assert own.score_order(relative, baseline_us=None).l2_hits == plain.score_order(other, baseline_us=None).l2_hits
+
+
+def test_a_tile_begins_its_loop_where_the_kernel_says():
+    operands = (Operand(along=1, item_bytes=2), Operand(along=0, item_bytes=2))
+    row, column = np.divmod(np.arange(20), 10)
+
+    def starts(k, mapping=0):
+        about = {"shape": (128, 640), "k": k, "tile": (64, 64), "depth": 64, "stagger": 8, "stagger_shift": 1}
+        gemm = TiledGemm(**about, stagger_mapping=mapping, operands=operands, dtype="fp16", lds_bytes=0)
+        return list(gemm.staggered(row, column)[:11])
+
+    assert starts(4096) == [0, 2, 4, 6, 8, 10, 12, 14, 0, 2, 0]
+    assert starts(300) == [0, 2] * 5 + [0]  # four whole steps hold two strides
+    assert starts(100) == [0] * 11
+    assert starts(4096, mapping=1) == [0] * 10 + [2]
+    assert starts(4096, mapping=2) == [0] * 11
 
 
 def test_rows_are_contradicted_or_noise(read, tmp_path, monkeypatch):

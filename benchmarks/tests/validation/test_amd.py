@@ -1,7 +1,6 @@
 """Are the maps of AMD's libraries exact, the halves apart, and the scores what they say?"""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -58,20 +57,6 @@ def test_no_size_is_in_both_halves():
         of.setdefault((one.gemm.types, one.gemm.size), set()).add(one.gemm.chooses)
     assert all(len(halves) == 1 for halves in of.values())
     assert 0.4 < np.mean([one.gemm.chooses for one in tables.tuned()]) < 0.6
-
-
-def test_a_tile_begins_its_loop_where_the_kernel_says():
-    gemm = replace(tables.tuned()[0].gemm, depth=64, stagger=8, stagger_shift=1, stagger_mapping=0)
-    w1, w0 = np.divmod(np.arange(20), 10)
-
-    def starts(k, mapping=0):
-        return list(workloads.staggered(replace(gemm, size=(640, 128, k), stagger_mapping=mapping), w0, w1)[:11])
-
-    assert starts(4096) == [0, 2, 4, 6, 8, 10, 12, 14, 0, 2, 0]
-    assert starts(300) == [0, 2] * 5 + [0]  # four whole steps hold two strides
-    assert starts(100) == [0] * 11
-    assert starts(4096, mapping=1) == [0] * 10 + [2]
-    assert starts(4096, mapping=2) == [0] * 11
 
 
 def test_the_adaptive_split_is_that_of_the_source():

@@ -13,8 +13,8 @@ from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Resources, Trace, TraceBuilder
 from xcd_model.errors import CaptureError
 
-STAGGER_STRIDE_BYTES = 256  # Tensile's StaggerUStride
 MOST_VGPRS = {64: 512, 32: 255}  # of a lane, by the lanes of a wave
+OF_FOUR_WAVES = 512  # VGPRs of a lane, where a workgroup has up to four waves: a register file serves one of them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +41,9 @@ class TiledGemm:
     out_bytes: int = 2
     waves: int = 4
     in_flight: int = 4
-    stagger: int = 0  # Tensile's StaggerU
+    stagger: int = 0  # Tensile's StaggerU, in strides of 2 ** shift steps of K, and its mapping: see `staggered`
+    stagger_shift: int = 0
+    stagger_mapping: int = 0
     rows_first: bool = False  # whether the launch has two dimensions, the rows of tiles fastest
     name: str = "tiled_gemm"
 
@@ -74,12 +76,13 @@ class TiledGemm:
     def kernel(self, lanes: int = 64) -> Kernel:
         """The kernel, launched row by row of tiles; accumulators and as many registers again as operands take."""
         (m, n), (rows, cols), threads = self.shape, self.tiles, lanes * self.waves
+        most = min(MOST_VGPRS[lanes], OF_FOUR_WAVES // max(1, self.waves // 4))
         return Kernel(
             name=self.name, summary="a GEMM of a table", problem={"M": m, "N": n, "K": self.k}, dtype=self.dtype,
             grid=self.grid, flops=2.0 * m * n * self.k,
             issued_flops=2.0 * rows * self.tile[0] * cols * self.tile[1] * self.k,
             resources=Resources(
-                threads=threads, vgprs=min(MOST_VGPRS[lanes], self.tile[0] * self.tile[1] // threads + 128),
+                threads=threads, vgprs=min(most, self.tile[0] * self.tile[1] // threads + 128),
                 lds_bytes=self.lds_bytes, instructions_in_flight=self.in_flight, source="assumed of the tile",
             ),
             build_trace=self.trace, reference=_no_values, make_inputs=_no_values, triton_source="", sharing="",
@@ -93,7 +96,7 @@ class TiledGemm:
         place = np.arange(rows * cols)
         at = (place % rows, place // rows) if self.rows_first else np.divmod(place, cols)
         steps = -(-self.k // self.depth)
-        inner = (np.arange(steps)[None, :] + self.staggered(at[1], steps)[:, None]) % steps * self.depth
+        inner = (np.arange(steps)[None, :] + self.staggered(*at)[:, None]) % steps * self.depth
         loads = []
         for name, one in zip("ab", self.operands, strict=True):
             side, tile, first = self.shape[one.along], self.tile[one.along], at[one.along][:, None]
@@ -111,17 +114,17 @@ class TiledGemm:
         build.step(build.write(out, row=row, col=col, rows=self.tile[0], cols=self.tile[1]))
         return build.trace()
 
-    def staggered(self, column: np.ndarray, steps: int) -> np.ndarray:
-        """First step of workgroups by their column of tiles: ``(column & mask) << shift``, halved until it fits.
+    def staggered(self, row: np.ndarray, column: np.ndarray) -> np.ndarray:
+        """First step of tiles: ``(by & mask) << shift``, the mask halved until the loop's whole steps hold it.
 
-        Source: ROCm/hipBLASLt, TensileLite ContractionSolution and graStaggerOffset.
+        ``by`` is the column by mapping 0, the row by 1, the tile by 3. Source: ROCm/hipBLASLt, TensileLite's
+        declareStaggerParms.
         """
-        step_bytes = self.depth * max(one.item_bytes for one in self.operands)
-        shift = max(0, (STAGGER_STRIDE_BYTES // step_bytes).bit_length() - 1)
-        mask = self.stagger
-        while mask > 1 and steps < mask << shift:
-            mask //= 2
-        return (column & max(0, mask - 1)) << shift
+        stagger = self.stagger
+        while stagger and self.k // self.depth < stagger << self.stagger_shift:
+            stagger //= 2
+        by = {0: column, 1: row, 3: row * self.tiles[1] + column}.get(self.stagger_mapping, np.zeros_like(row))
+        return (by & max(0, stagger - 1)) << self.stagger_shift
 
 
 def _no_values(*_: Any) -> NoReturn:

@@ -305,7 +305,10 @@ def _triton(path: Path, lines: list[str], document: Mapping[str, Any], key: Sequ
 # Tensile
 
 TENSILE_TYPES = {0: "fp32", 4: "fp16", 6: "int32", 7: "bf16", 8: "int8", **dict.fromkeys(range(11, 17), "fp8")}
-NEEDED = ("SolutionIndex", "WorkGroupMapping", "MacroTile0", "MacroTile1", "DepthU")
+# integers of a solution, at least so large, and those that a file may leave out
+NEEDED = {"SolutionIndex": 0, "WorkGroupMapping": -(10**9), "MacroTile0": 1, "MacroTile1": 1, "DepthU": 1}
+STAGGERED = {"StaggerU": 0, "StaggerUMapping": 0, "StaggerUStride": -1, "_staggerStrideShift": 0}
+OPTIONAL = STAGGERED | {"LdsNumBytes": 0, "NumThreads": 0, "PrefetchGlobalRead": 0, "GlobalSplitU": 0}
 LOGIC = re.compile(r"\[(\d+(?:, *\d+){3,})\]\s*")
 SOLUTION = re.compile(r"\[(\d+), *[-+.\deEnainf]+\]\s*")
 SPLITS = {"K is split": ("GlobalSplitU", (0, 1)), "Stream-K": ("StreamK", (0,))}
@@ -358,8 +361,10 @@ def _solutions(path: Path, lines: Sequence[str], first: int, end: int) -> dict[i
     found = {}
     for begin, stop in zip(begins, [*begins[1:], end], strict=True):
         one = _values(lines[begin:stop], 4)
-        if missing := [name for name in NEEDED if type(one.get(name)) is not int]:
-            raise _wrong(path, begin + 1, f"a solution without {', '.join(missing)}, or not as Tensile writes it")
+        given = {**{name: one.get(name) for name in NEEDED}, **{k: x for k, x in one.items() if k in OPTIONAL}}
+        least = NEEDED | OPTIONAL
+        if wrong := [name for name, x in given.items() if type(x) is not int or x < least[name]]:
+            raise _wrong(path, begin + 1, f"a solution without {', '.join(wrong)}, or not as Tensile writes it")
         found[one["SolutionIndex"]] = one
     return found
 
@@ -401,14 +406,17 @@ def _tensile_gemm(
     a, b, out = (TENSILE_TYPES.get(kind, "") for kind in kinds)
     if not (a and b and out):
         return {"why": "its types are none that the model has"}
-    wide = a if BYTES[a] > BYTES[b] else b
+    wide, shift = a if BYTES[a] > BYTES[b] else b, one.get("_staggerStrideShift")
+    if shift is None:
+        shift = max(1, one.get("StaggerUStride", 256) // (one["DepthU"] * BYTES[wide])).bit_length() - 1
     gemm = TiledGemm(
         shape=(sizes["N"], sizes["M"]), k=sizes["K"], tile=(one["MacroTile1"], one["MacroTile0"]), depth=one["DepthU"],
         operands=(
             Operand(along=1, item_bytes=BYTES[a], k_fast=bool(problem.get("TransposeA"))),
             Operand(along=0, item_bytes=BYTES[b], k_fast=not problem.get("TransposeB")),
         ),
-        dtype=wide, out_bytes=BYTES[out], stagger=one.get("StaggerU", 0),
+        dtype=TENSILE_TYPES.get(problem.get("DataType", -1), wide), out_bytes=BYTES[out],
+        stagger=one.get("StaggerU", 0), stagger_shift=shift, stagger_mapping=one.get("StaggerUMapping", 0),
         lds_bytes=one.get("LdsNumBytes") or one.get("LdsNumElements", 0) * BYTES[wide],  # the latter in older files
         waves=max(1, one.get("NumThreads", 256) // 64), in_flight=2 * max(1, one.get("PrefetchGlobalRead", 1)),
     )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Policies of published kernels over many sizes."""
