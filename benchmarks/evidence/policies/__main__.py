@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ..kernels_tried.sources import HERE, SOURCES
+from ..kernels_tried.sources import HERE, KERNELS, SOURCES
 from .page import ASKED, FOUND, PAGE, PER_SIZE, Asked, page
 
 
@@ -25,8 +25,11 @@ def made(asked: Asked, folder: Path, jobs: int) -> dict[str, Any]:
     if not said.exists():
         environment = dict(os.environ)
         if asked.package:
-            SOURCES[asked.package].fetch(folder)
-            environment["PYTHONPATH"] = str(SOURCES[asked.package].place(folder))
+            module = asked.kernel.partition(".py:")[0]  # declares kernels of several packages
+            needed = {one["source"] for name, one in KERNELS.items() if name.partition(":")[0] == module}
+            for name in needed:
+                SOURCES[name].fetch(folder)
+            environment["PYTHONPATH"] = os.pathsep.join(str(SOURCES[name].place(folder)) for name in needed)
         place = folder / asked.name
         words = [*asked.words(str(HERE / "declarations")), "--jobs", str(jobs), "--json"]
         words += ["--resume" if (place / "sweep.sqlite").exists() else "-o", str(place)]
