@@ -10,10 +10,10 @@ import numpy as np
 
 from swizzle_sim.language import Swizzle
 from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.search import recorded
 from swizzle_sim.search.candidates import distinct_shortlist
 from swizzle_sim.testing.candidate import TextCandidate, as_candidate
-from swizzle_sim.workload.kernels import Kernel, is_user_kernel
-from swizzle_sim.workload.kernels import kernel as registered
+from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Gpu
 from xcd_model import gpu as load_gpu
 from xcd_model.errors import OptionError
@@ -93,11 +93,7 @@ def kernel_at(kernel: str | Path | Kernel, sizes: dict[str, int], gpu: Gpu) -> K
         if sizes:
             raise OptionError(f"{', '.join(sizes)}: a Kernel has its own sizes; give its name or file for others")
         return kernel
-    if is_user_kernel(str(kernel)):
-        from swizzle_sim.capture.user_kernel import load  # noqa: PLC0415 - the suite needs no capture
-
-        return load(str(kernel), sizes, gpu.arch)
-    return registered(str(kernel), **sizes)
+    return recorded.kernel_at(str(kernel), sizes, gpu.arch)
 
 
 def _swizzle(given: str | Path | Swizzle) -> Swizzle:

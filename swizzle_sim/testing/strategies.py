@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
-from collections.abc import Iterable
 from typing import Any
 
 from swizzle_sim.base.release import install_hint
@@ -177,11 +176,7 @@ def swizzles(kind: str = "line", *, always: bool = True) -> st.SearchStrategy[Sw
     axes = {"line": (), "tiles": (2,), "plane": (2,), "box": (3,)}[kind]
     fitting = [one for one in FAMILIES.values() if not always or one.condition == "always"]
     placements = tuple(one for one in fitting if one.axes == 0)
-    return _swizzles(placements, tuple(_of_axes(fitting, axes)))
-
-
-def _of_axes(families: Iterable[Family], axes: tuple[int, ...]) -> list[Family]:
-    return [one for one in families if one.axes in axes]
+    return _swizzles(placements, tuple(one for one in fitting if one.axes in axes))
 
 
 class _Failed(Exception):
