@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
@@ -18,8 +16,7 @@ from swizzle_sim.pricing.scoring import Scorer
 from xcd_model import Gpu, Resources, workgroups_per_cu
 from xcd_model.errors import ReplayError
 from xcd_model.spec.facts import Range
-
-tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+from xcd_model.spec.load import tomllib
 
 NO_RANGE = "no range is known for it: taken as exact"
 Setting = float | int | bool | str
