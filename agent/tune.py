@@ -95,19 +95,7 @@ def tune_prompt(
     sleep: Callable[[float], None] = time.sleep,
     say: Callable[[str], None] = lambda line: None,
 ) -> Tuned:
-    """Tune the instructions on some kernels and measure on others.
-
-    Parameters
-    ----------
-    task : Tuning
-    endpoint_of, sleep : callable, optional
-    say : callable
-        Called with a line of progress.
-
-    Returns
-    -------
-    Tuned
-    """
+    """Tune the instructions on some kernels and measure on others; ``say`` takes lines of progress."""
     dspy, settings = load_dspy(), task.settings
     task.folder.mkdir(parents=True, exist_ok=True)
     with Transcript(task.folder) as transcript:
