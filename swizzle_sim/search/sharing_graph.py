@@ -49,13 +49,9 @@ class SharingGraph:
 
     def misses(self, part: np.ndarray, n_parts: int) -> int:
         """Lines times parts that touch them: the compulsory misses of an assignment, such as to XCDs."""
-        return int(self.lines @ (self.counts(part, n_parts) > 0).sum(axis=1))
-
-    def counts(self, part: np.ndarray, n_parts: int) -> np.ndarray:
-        """Workgroups of each part that touch each block, (n_blocks, n_parts) int32, by the part of each workgroup."""
-        count = np.zeros(self.n_blocks * n_parts, np.int32)
-        np.add.at(count, self.block.astype(np.int64) * n_parts + np.repeat(part, np.diff(self.start)), 1)
-        return count.reshape(self.n_blocks, n_parts)
+        touched = np.zeros((self.n_blocks, n_parts), bool)
+        touched[self.block, np.repeat(part, np.diff(self.start))] = True
+        return int(self.lines @ touched.sum(axis=1))
 
 
 class _Touches(NamedTuple):
@@ -224,7 +220,9 @@ def improve_partition(
         shared = np.bincount(graph.block, minlength=graph.n_blocks) > 1
         heat = float(graph.lines[shared].mean()) / 3 if shared.any() else 0.0
     swaps = swaps or min(SWAPS_A_WORKGROUP * part.size, MOST_SWAPS)
-    _anneal(graph.start, graph.block, graph.lines, graph.counts(part, n_parts), part, swaps, heat, seed)
+    count = np.zeros((graph.n_blocks, n_parts), np.int32)
+    np.add.at(count, (graph.block, np.repeat(part, np.diff(graph.start))), 1)
+    _anneal(graph.start, graph.block, graph.lines, count, part, swaps, heat, seed)
     return part
 
 
