@@ -133,7 +133,7 @@ class Transcript(RunFile):
 
     def __iter__(self) -> Iterator[Exchange]:
         """Exchanges in the order made."""
-        with self._guarded():
+        with guarded(self.path):
             return iter([Exchange(*row) for row in self._read("SELECT * FROM exchange ORDER BY rowid")])
 
     def note(self, kind: str, number: int, value: Any) -> None:
@@ -154,7 +154,7 @@ class Transcript(RunFile):
     def take_back(self, iteration: int, kind: str, codes: Collection[str]) -> None:
         """Drop requests that failed with one of ``codes``, and notes of a kind, from an iteration on: a second try."""
         marks = ", ".join("?" * len(codes))
-        with self._guarded(), self._db:
+        with guarded(self.path), self._db:
             where = f"iteration >= ? AND code IN ({marks})"
             self._db.execute(f"DELETE FROM exchange WHERE {where}", (iteration, *sorted(codes)))
             self._db.execute("DELETE FROM note WHERE kind = ? AND number >= ?", (kind, iteration))

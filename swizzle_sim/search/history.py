@@ -111,15 +111,12 @@ class RunFile:
         """Close the file."""
         self._db.close()
 
-    def _guarded(self) -> contextlib.AbstractContextManager[None]:
-        return guarded(self.path)
-
     def _read(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        with self._guarded():
+        with guarded(self.path):
             return self._db.execute(statement, values).fetchall()
 
     def _write(self, statement: str, *rows: Sequence[Any]) -> None:
-        with self._guarded(), self._db:
+        with guarded(self.path), self._db:
             self._db.executemany(statement, rows)
 
 
@@ -170,7 +167,7 @@ class History(RunFile):
     @property
     def about(self) -> dict[str, Any]:
         """Settings of the run: kernel, gpu, problem, replay, seed, version."""
-        with self._guarded():
+        with guarded(self.path):
             about = json.loads(self._db.execute("SELECT about FROM run").fetchone()[0])
             return {"replacement": "lru", **about, "kernel": about["kernel"]}  # runs before it was noted had no other
 
@@ -239,7 +236,7 @@ class History(RunFile):
 
     def __iter__(self) -> Iterator[Attempt]:
         """Attempts in the order made."""
-        with self._guarded():
+        with guarded(self.path):
             attempts = [_attempt_of(row) for row in self._db.execute("SELECT * FROM attempt ORDER BY number")]
         for number, attempt in enumerate(attempts):
             if attempt.number != number:  # a run goes on after its first attempts, not around a hole

@@ -25,13 +25,7 @@ _MOST_ORDERS = 64  # families tried for the message, most promising first: a fai
 class HitRateError(AssertionError):
     """A kernel's simulated L2 hit rate is below the floor.
 
-    Parameters
-    ----------
-    message : str
-    l2_hit_rate, launch_order, best : float
-        0 to 1: of the order that was asked for, of the launch order, of the best family.
-    family : str
-        That family.
+    It holds the rate of the order that was asked for, of the launch order and of the best family, 0 to 1, and its name.
     """
 
     def __init__(self, message: str, l2_hit_rate: float, launch_order: float, best: float, family: str):
