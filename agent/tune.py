@@ -209,10 +209,7 @@ class _Judge:
         """Reward of an answer, and the reason for it."""
         paid, found = answer_reward(candidate_text(str(answer.swizzle)), self._scorer, self._reward)
         if found is None:
-            return (
-                paid,
-                "right: nothing is left to gain" if self.settled else "something is left to gain",
-            )
+            return paid, "right: nothing is left to gain" if self.settled else "something is left to gain"
         text = f"{found.verdict['code']}. {found.critique}"
         if found.score is not None:
             score = found.score

@@ -82,7 +82,8 @@ def advise_run(scorer: Scorer, ranking: Ranking, attempts: Sequence[Attempt], ru
     limit = limit_of(scorer, baseline if reason else shown)
     doubt = "workgroups that drift apart and those in step disagree on its gain" if drifting is best else ""
     tied = [] if reason or len(ranking.objectives) > 1 or best not in groups[0] else groups[0]
-    ties = _few([one.name for one in tied if one.number and one is not best])
+    equal = [one.name for one in tied if one.number and one is not best]
+    ties = ", ".join(equal[:2]) + (f" and {len(equal) - 2} more" if len(equal) > 2 else "")
     parts = [
         f"L2 {_moved(baseline, shown)}" * bool(reason and named),
         _figures(baseline, shown) * bool(named),
@@ -202,10 +203,6 @@ def spoken(name: str) -> str:
     """Name of an order as one word of a sentence; of a text its first."""
     words = name.split()
     return name if len(words) < 2 else f"{words[0]}…"
-
-
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
 
 
 def one_xcd(gpu: Gpu) -> str:

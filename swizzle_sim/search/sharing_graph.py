@@ -127,8 +127,6 @@ def _incidences(touches, block_of, latest, count, block):
 def sharing_graph(plan: Plan) -> SharingGraph:
     """Sharing graph of a plan's trace.
 
-    Notes
-    -----
     Lines, or the tiles of a trace whose tiles share no line, are grouped by a 64-bit hash of the set of workgroups that
     touch them; two different sets are taken for equal with a chance below 1e-6 for a trace of a million blocks.
     """

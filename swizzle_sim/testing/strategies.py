@@ -217,14 +217,12 @@ def try_drawn(candidate: Candidate, options: Options, grids: Any, xcds: Any, whe
 
 
 def _of_kind(grids: Any, kind: str) -> st.SearchStrategy:
-    if isinstance(grids, st.SearchStrategy):
-        return grids
-    return (
-        _grids((kind,), _MOST_WORKGROUPS) if grids is None else st.sampled_from([as_grid(one, kind) for one in grids])
-    )
+    if grids is None:
+        return _grids((kind,), _MOST_WORKGROUPS)
+    return grids if isinstance(grids, st.SearchStrategy) else st.sampled_from([as_grid(one, kind) for one in grids])
 
 
 def _xcds(candidate: Candidate, xcds: Any) -> st.SearchStrategy:
-    return (
-        xcds.map(xcds_of) if isinstance(xcds, st.SearchStrategy) else st.sampled_from(xcd_counts(candidate.form, xcds))
-    )
+    if isinstance(xcds, st.SearchStrategy):
+        return xcds.map(xcds_of)
+    return st.sampled_from(xcd_counts(candidate.form, xcds))

@@ -206,7 +206,5 @@ def latin_hypercube(draws: int, dimensions: int, seed: int) -> np.ndarray:
     scipy's `qmc.LatinHypercube` draws other points for a seed, so that every published range would move.
     """
     rng = np.random.default_rng(seed)
-    parts = (
-        np.stack([rng.permutation(draws) for _ in range(dimensions)], axis=1) if dimensions else np.zeros((draws, 0))
-    )
+    parts = np.array([rng.permutation(draws) for _ in range(dimensions)]).reshape(dimensions, draws).T
     return (parts + rng.random(parts.shape)) / max(1, draws)
