@@ -6,7 +6,7 @@ busy machine compares as an idle one does and a repeated run makes the same rows
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import count, islice
 
@@ -31,27 +31,23 @@ def add_baselines(
     notes: Transcript,
     spent: int,
     *,
-    recorded: Sequence[Attempt] = (),
+    amend: Callable[[Attempt], Attempt] = lambda attempt: attempt,
     on_count: Callable[[int, int], None] = lambda done, total: None,
 ) -> None:
     """Append the baselines that the history lacks, at as many evaluations as the models ``spent``, or more.
 
-    ``notes`` are those of the run, for what the rows say; ``recorded`` are the attempts of the run that is repeated.
+    ``notes`` are those of the run, for what the rows say; ``amend`` changes an attempt before it is stored.
     """
     scorer, evaluations = judge.scorer, max(LEAST_EVALUATIONS, spent)
     plan = {"evaluations": evaluations, "families": sum(1 for _ in family_specs(scorer.kernel, scorer.gpu))}
     notes.note(PLAN, evaluations, plan)
-
-    def as_recorded(attempt: Attempt) -> Attempt:
-        """Attempt with the time that it took in the run that is repeated."""
-        return replace(attempt, cost_ms=recorded[attempt.number].cost_ms) if recorded else attempt
 
     chosen = [candidate for candidate, _ in islice(distinct_shortlist(scorer), evaluations)]
     counted = count()
     run(
         one_after_another(chosen), Judge(scorer, judge.objectives), history,
         on_attempt=lambda attempt: on_count(next(counted), 2 * evaluations),
-        mine=lambda attempt: attempt.proposer == FAMILIES, amend=as_recorded,
+        mine=lambda attempt: attempt.proposer == FAMILIES, amend=amend,
     )  # fmt: skip
     searched = {one.source for one in history if one.proposer == SEARCH}
     found = search_on(
@@ -64,4 +60,4 @@ def add_baselines(
     for one in found.attempts[1:]:
         if one.verdict["stage"] == FULL_REPLAY and one.source not in searched:
             verdict = {key: value for key, value in one.verdict.items() if key not in SEARCHED_FOR}
-            history.append(as_recorded(replace(one, number=len(history), verdict=verdict)))
+            history.append(amend(replace(one, number=len(history), verdict=verdict)))

@@ -43,10 +43,11 @@ class Turns:
 
 
 class Budget:
-    """Limits of a run in tokens, dollars and time."""
+    """Limits of a run in tokens, dollars and time; an interrupted run waited for the ``earlier`` answers."""
 
-    def __init__(self, settings: Settings, prices: Prices):
-        self.settings, self._began, self._earlier_s = settings, time.monotonic(), 0.0
+    def __init__(self, settings: Settings, prices: Prices, earlier: Iterable[Exchange] = ()):
+        self.settings, self._began = settings, time.monotonic()
+        self._earlier_s = sum(e.latency_ms for e in earlier) / 1e3
         if settings.max_dollars is not None:
             unknown = [m for m in settings.models if prices.dollars(m, 0, 0) is None]
             if unknown:
@@ -55,10 +56,6 @@ class Budget:
                     "applied: give --prices FILE with it, or limit --max-tokens",
                     code="no-price",
                 )
-
-    def began_before(self, exchanges: Iterable[Exchange]) -> None:
-        """Count the time that an interrupted run spent waiting for answers."""
-        self._earlier_s = sum(e.latency_ms for e in exchanges) / 1e3
 
     def left_s(self) -> float:
         """Time left [s]; infinite without a limit."""

@@ -171,7 +171,8 @@ class Client:
 
     def answer(self, predict: Any, model: str, question: Position, inputs: Mapping[str, Any]) -> Any:
         """Answer of a model to one question."""
-        adapter, wrong = self._adapter(), ""
+        chat = self._dspy.ChatAdapter(use_json_adapter_fallback=False)  # one question is one request
+        adapter, wrong = self._dspy.JSONAdapter() if self._settings.structured else chat, ""
 
         def request() -> Any:
             nonlocal wrong
@@ -193,11 +194,6 @@ class Client:
             options["response_format"] = _schema(predict.signature, len(inputs.get("history", ())))
         options["seed"] = self._settings.seed + draw
         return self._dspy.LM(model, cache=False, num_retries=0, engine=self._cached, **options)
-
-    def _adapter(self) -> Any:
-        if self._settings.structured:
-            return self._dspy.JSONAdapter()
-        return self._dspy.ChatAdapter(use_json_adapter_fallback=False)  # one question is one request
 
 
 def candidate_text(field: str) -> str:

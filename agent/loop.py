@@ -105,19 +105,9 @@ def propose(kernel: Kernel, gpu: Gpu, folder: str | Path, settings: Settings, **
 
 
 def repeat_run(run: str | Path, folder: str | Path, *, on_step: OnStep | None = None) -> Run:
-    """Repeat a recorded run, with no model and no network: same prompts, same attempts, same scores, to the byte.
+    """Repeat a recorded run of the llm proposer into a new folder: same prompts, attempts and scores, to the byte.
 
-    Parameters
-    ----------
-    run : path
-        Folder of a run of the llm proposer.
-    folder : path
-        Run folder to make.
-    on_step : callable, optional
-
-    Returns
-    -------
-    Run
+    There is no model and no network.
 
     Raises
     ------
@@ -168,8 +158,7 @@ class _Loop:
         endpoint_of = how.endpoint_of
         if endpoint_of is None and recorded is None:
             endpoint_of = _endpoints(settings)
-        self.budget = Budget(settings, inputs.prices)
-        self.budget.began_before(transcript)
+        self.budget = Budget(settings, inputs.prices, transcript)
         lm = CachedLM(transcript, endpoint_of, inputs.prices, settings.seed, recorded)
         self.client = Client(lm, settings, Retry(settings.tries, how.sleep, self.budget.left_s))
         if recorded is not None and (text := recorded.noted(HARDWARE)) is not None:
@@ -200,7 +189,7 @@ class _Loop:
             raise ModelError(f"no model answered: {self.turns.why}", code=self.turns.code)
         if self.settings.no_compare:
             return
-        options: dict[str, Any] = {"recorded": self.before, "on_count": self.how.on_compared}
+        options: dict[str, Any] = {"amend": self._as_recorded, "on_count": self.how.on_compared}
         add_baselines(self.judge, self.history, self.transcript, evaluations_of(self.attempts), **options)
 
     def _as_recorded(self, attempt: Attempt) -> Attempt:

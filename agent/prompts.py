@@ -243,12 +243,7 @@ def read_program(path: str | Path) -> dict[str, Any]:
 
 
 def picture_png(scorer: Scorer, order: np.ndarray) -> bytes:
-    """PNG of one order: tile to XCD on the left, misses of each tile on the right; the same bytes every time.
-
-    Parameters
-    ----------
-    order : (n_workgroups,) int64
-    """
+    """PNG of one order: tile to XCD on the left, misses of each tile on the right; the same bytes every time."""
     from matplotlib import colormaps
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.colors import ListedColormap

@@ -12,7 +12,7 @@ import importlib
 import logging
 import os
 import re
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -64,11 +64,10 @@ def variables_of(model: str) -> tuple[str, ...]:
     return VARIABLES.get(provider, (f"{provider.upper().replace('-', '_')}_API_KEY",))
 
 
-def take_keys(environment: MutableMapping[str, str] | None = None) -> None:
+def take_keys() -> None:
     """Move every variable that ends with ``_API_KEY`` from the environment into memory."""
-    env = os.environ if environment is None else environment
-    for name in [name for name in env if name.endswith("_API_KEY")]:
-        _taken[name] = env.pop(name)
+    for name in [name for name in os.environ if name.endswith("_API_KEY")]:
+        _taken[name] = os.environ.pop(name)
 
 
 def key_of(model: str, api_base: str | None) -> str:

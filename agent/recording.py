@@ -34,7 +34,7 @@ def record(folder: Path) -> dict[str, Any]:
             "about": history.about,
             "exchanges": exchanges,
             "notes": {kind: transcript.notes(kind) for kind in NOTES},
-            "attempts": [_attempt_as_dict(one) for one in attempts],
+            "attempts": json.loads(json.dumps([_as_dict(one) for one in attempts], default=dict)),
         }
 
 
@@ -88,6 +88,5 @@ def repeat_recording(path: Path, folder: Path) -> dict[str, Any]:
     return record(repeat_run(recorded, folder / "repeated").folder)
 
 
-def _attempt_as_dict(one: Attempt) -> dict[str, Any]:
-    values = {key: getattr(one, key) for key in OF_ATTEMPT}
-    return json.loads(json.dumps({**values, "score": one.score and one.score.as_dict()}, default=dict))
+def _as_dict(one: Attempt) -> dict[str, Any]:
+    return {key: getattr(one, key) for key in OF_ATTEMPT} | {"score": one.score and one.score.as_dict()}

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import math
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from importlib import resources
@@ -13,13 +11,13 @@ from typing import Any
 
 from xcd_model.errors import ModelError
 from xcd_model.files import read_text
+from xcd_model.spec.load import tomllib
 
 from .contexts import CONTEXTS
 from .extensions import CONTEXTS as GROUP
 from .extensions import is_own, load_own
 from .providers import LOCAL, check_base, provider_of
 
-tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 # Settings that a resumed run may change: they bound its length and shape no prompt.
 LIMITS = (
     "iterations",
@@ -177,13 +175,7 @@ def load_prices(path: str | Path | None = None) -> Prices:
 class Inputs:
     """What a run reads besides kernel and GPU; stored in the run, so that it is repeated without the files.
 
-    Parameters
-    ----------
-    docs : str or None
-        Document of the overload context.
-    program : mapping or None
-        State of a tuned program.
-    prices : Prices
+    ``docs`` is the document of the overload context, ``program`` the state of a tuned program.
     """
 
     docs: str | None = None

@@ -36,33 +36,12 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True)
 class Exchange:
-    """One prompt and what came back.
+    """One prompt and what came back, at its `Position`.
 
-    Parameters
-    ----------
-    iteration, purpose, candidate, ask
-        Its `Position`.
-    model : str
-        DSPy model string.
-    seed : int
-    version : str
-        Of swizzle-sim and DSPy.
-    request : str
-        JSON of messages and options, keys struck out; images as data URIs.
-    digest : str
-        Of ``request``.
-    reply : str or None
-        Text of the answer.
-    finish : str or None
-        Why the model stopped.
-    code, error : str or None
-        Of a `Failure` where no answer came.
-    input_tokens, output_tokens : int or None
-    dollars : float or None
-        None for a model without a price.
-    latency_ms : float [ms]
-    at : str
-        UTC time of the answer.
+    ``model`` is as DSPy names it, ``version`` that of swizzle-sim and DSPy. ``request`` is JSON of messages and
+    options, keys struck out, images as data URIs; ``digest`` is of it. ``finish`` says why the model stopped, ``code``
+    and ``error`` are of a `Failure` where no answer came; ``dollars`` is None for a model without a price, ``at`` the
+    UTC time of the answer.
     """
 
     iteration: int
@@ -117,17 +96,9 @@ def digest_of(text: str) -> str:
 
 
 class Transcript(RunFile):
-    """The exchanges of one run.
+    """The exchanges of one run, in a file of its folder, which is made where there is none; in memory without a folder.
 
-    Parameters
-    ----------
-    folder : Path or None
-        A run folder; the file is made where there is none. None for exchanges in memory.
-
-    Raises
-    ------
-    RunError
-        If the file is damaged or of another format.
+    Raises RunError for a file that is damaged or of another format.
     """
 
     def __init__(self, folder: Path | None):
@@ -162,7 +133,7 @@ class Transcript(RunFile):
 
     def __iter__(self) -> Iterator[Exchange]:
         """Exchanges in the order made."""
-        with self._guarded():
+        with guarded(self.path):
             return iter([Exchange(*row) for row in self._read("SELECT * FROM exchange ORDER BY rowid")])
 
     def note(self, kind: str, number: int, value: Any) -> None:
@@ -183,7 +154,7 @@ class Transcript(RunFile):
     def take_back(self, iteration: int, kind: str, codes: Collection[str]) -> None:
         """Drop requests that failed with one of ``codes``, and notes of a kind, from an iteration on: a second try."""
         marks = ", ".join("?" * len(codes))
-        with self._guarded(), self._db:
+        with guarded(self.path), self._db:
             where = f"iteration >= ? AND code IN ({marks})"
             self._db.execute(f"DELETE FROM exchange WHERE {where}", (iteration, *sorted(codes)))
             self._db.execute("DELETE FROM note WHERE kind = ? AND number >= ?", (kind, iteration))

@@ -95,19 +95,7 @@ def tune_prompt(
     sleep: Callable[[float], None] = time.sleep,
     say: Callable[[str], None] = lambda line: None,
 ) -> Tuned:
-    """Tune the instructions on some kernels and measure on others.
-
-    Parameters
-    ----------
-    task : Tuning
-    endpoint_of, sleep : callable, optional
-    say : callable
-        Called with a line of progress.
-
-    Returns
-    -------
-    Tuned
-    """
+    """Tune the instructions on some kernels and measure on others; ``say`` takes lines of progress."""
     dspy, settings = load_dspy(), task.settings
     task.folder.mkdir(parents=True, exist_ok=True)
     with Transcript(task.folder) as transcript:
@@ -221,10 +209,7 @@ class _Judge:
         """Reward of an answer, and the reason for it."""
         paid, found = answer_reward(candidate_text(str(answer.swizzle)), self._scorer, self._reward)
         if found is None:
-            return (
-                paid,
-                "right: nothing is left to gain" if self.settled else "something is left to gain",
-            )
+            return paid, "right: nothing is left to gain" if self.settled else "something is left to gain"
         text = f"{found.verdict['code']}. {found.critique}"
         if found.score is not None:
             score = found.score

@@ -53,20 +53,7 @@ def reward(kernel: Kernel, text: str, gpu: Gpu, *, replay: str = "timed") -> flo
 
 
 def rewards(kernel: Kernel, texts: Sequence[str], gpu: Gpu, *, replay: str = "timed") -> list[float]:
-    """Rewards of several candidates; each permutation is replayed once, also over calls.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    texts : sequence of str
-    gpu : Gpu
-    replay : {"timed", "lockstep"}
-
-    Returns
-    -------
-    rewards : list of float
-        As `reward` gives them.
-    """
+    """Rewards of several candidates, as `reward` gives them; each permutation is replayed once, also over calls."""
     scorer = scorer_for(kernel, gpu, replay)
     return [answer_reward(text, scorer)[0] for text in texts]
 

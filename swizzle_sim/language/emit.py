@@ -72,7 +72,8 @@ class Dialect:
             case Name(name):
                 return self.name(name)
             case Unary(op, operand):
-                return f"{op}{self._operand_of_unary(operand)}"
+                atom = isinstance(operand, Name) or (isinstance(operand, Int) and operand.value >= 0)
+                return f"{op}{self._bracket(operand, not (atom or self._is_call(operand)))}"
             case Select(condition, then, other):
                 return self._select(condition, then, other)
             case Binary(op, left, right) if op in _CALLS:
@@ -100,10 +101,6 @@ class Dialect:
 
     def _bracket(self, node: Expr, needed: bool) -> str:
         return f"({self.expr(node)})" if needed else self.expr(node)
-
-    def _operand_of_unary(self, node: Expr) -> str:
-        atom = isinstance(node, Name) or (isinstance(node, Int) and node.value >= 0) or self._is_call(node)
-        return self._bracket(node, not atom)
 
     def _is_call(self, node: Expr) -> bool:
         if isinstance(node, Select):

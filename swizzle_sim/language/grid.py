@@ -144,13 +144,7 @@ class Grid:
 
     @classmethod
     def parse(cls, text: str) -> Grid:
-        """Read ``4096``, ``64x64`` or ``8x16x4``.
-
-        Raises
-        ------
-        SizeError
-            If the text is not one to three positive integers joined by ``x``.
-        """
+        """Read ``4096``, ``64x64`` or ``8x16x4``; raises SizeError for any other text."""
         sides = text.lower().strip().split("x")
         if not all(side.strip().isascii() and side.strip().isdigit() for side in sides):
             raise SizeError(

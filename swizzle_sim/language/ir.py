@@ -182,7 +182,7 @@ def statements(body: Iterable[Stmt]) -> Iterator[Stmt]:
             yield from statements(stmt.orelse)
 
 
-def nodes(body: Iterable[Stmt | Cond]) -> Iterator[Expr | Cond]:
+def nodes(body: Iterable[Stmt | Expr | Cond]) -> Iterator[Expr | Cond]:
     """Yield every expression and condition of statements, and their parts, in text order."""
     todo: list[Stmt | Expr | Cond] = [*reversed(tuple(body))]
     while todo:
@@ -214,11 +214,8 @@ def literals(body: Iterable[Stmt | Cond]) -> list[int]:
 
 
 def names_read(node: Expr | Cond) -> Iterator[str]:
-    """Yield the name of every `Name` in an expression, in evaluation order."""
-    if isinstance(node, Name):
-        yield node.name
-    for part in parts(node):
-        yield from names_read(part)
+    """Name of every `Name` in an expression, in evaluation order."""
+    return (part.name for part in nodes((node,)) if isinstance(part, Name))
 
 
 OPERATIONS: dict[str, Callable[[int, int], int]] = {

@@ -145,11 +145,10 @@ def _sides(trials: list[Trial], form: Form) -> dict[str, np.ndarray]:
     names = ["pid", *(name for name in spelled if all(name in axis for axis in axes))]
     if len(names) == 2:  # one axis: its extent is num_pids
         names.pop()
-    return {f"num_{name}s" if name == "pid" else f"num_{name}": _extents(name, axes) for name in names}
-
-
-def _extents(name: str, axes: list[dict]) -> np.ndarray:
-    return np.array([axis[name].extent for axis in axes], np.int64)
+    return {
+        f"num_{name}s" if name == "pid" else f"num_{name}": np.array([axis[name].extent for axis in axes], np.int64)
+        for name in names
+    }
 
 
 def _is_power(values: np.ndarray) -> np.ndarray:

@@ -41,27 +41,13 @@ Point = tuple[Grid, Mapping[str, int] | None]
 
 @dataclass(frozen=True, eq=False)
 class Swizzle:
-    """A remapping in the closed language.
+    """A remapping in the closed language."""
 
-    Parameters
-    ----------
-    source : str
-        The original text.
-    form : Form
-        Its typed form.
-    program : Bytecode
-        Its compiled form.
-    name : str or None
-        Name for reports.
-    filename : str
-        Name of the text in errors.
-    """
-
-    source: str
+    source: str  # the original text, its typed and its compiled form
     form: Form
     program: Bytecode
-    name: str | None = None
-    filename: str = "<candidate>"
+    name: str | None = None  # for reports
+    filename: str = "<candidate>"  # of the text in errors
     # its latest run: whoever verifies a swizzle wants its permutation next, or the other way round
     _ran: dict[Any, tuple[Execution, Counterexample | None]] = field(default_factory=dict, init=False, repr=False)
 
@@ -69,12 +55,8 @@ class Swizzle:
     def parse(cls, text: str, name: str | None = None, filename: str = "<candidate>") -> Swizzle:
         """Read a text of the language, or the specification of a family, such as ``group_m(size=8)``.
 
-        Opens no file, so a text may be a model's or a page's; `read` takes what a person names.
-
-        Raises
-        ------
-        LanguageError
-            If the text is outside the closed language; see `parse_form`.
+        Opens no file, so a text may be a model's or a page's; `read` takes what a person names. Raises LanguageError
+        for a text outside the closed language.
         """
         if is_spec(text) and names_of(text) <= FAMILIES.keys():
             try:
@@ -87,12 +69,8 @@ class Swizzle:
     def read(cls, given: str | os.PathLike[str] | Swizzle) -> Swizzle:
         """Swizzle that a person names: a file, the specification of a family, or a text of the language.
 
-        Raises
-        ------
-        LanguageError
-            If there is no such file, it is no text, or its text is outside the language.
-        UnknownName
-            If it is none of the three; the message offers the nearest families.
+        Raises LanguageError where the file or its text cannot be read, UnknownName, with the nearest families, for what
+        is none of the three.
         """
         if isinstance(given, Swizzle):
             return given

@@ -47,17 +47,12 @@ def is_axis_call(name: str) -> bool:
     return _AXIS_CALL.fullmatch(name) is not None
 
 
-def axis_name(name: str) -> str:
-    """``program_id(1)`` as an identifier, ``program_id_1``; any other name as it is."""
-    return _AXIS_CALL.sub(r"\1_\2", name)
-
-
 def respelled(form: Form, taken: Collection[str]) -> dict[str, str]:
     """New spelling of each name that is no free identifier elsewhere: axis calls, and names in ``taken``."""
     names = used(form)
     busy, spelled = {*names, *taken}, {}
     for name in sorted(names):
-        fresh = axis_name(name)
+        fresh = _AXIS_CALL.sub(r"\1_\2", name)  # program_id(1) as an identifier, program_id_1
         if fresh == name and name not in taken:
             continue
         while fresh in busy:

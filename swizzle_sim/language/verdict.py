@@ -139,12 +139,7 @@ def gap_of(
 ) -> Counterexample:
     """Reason why tiles are not a permutation of a grid.
 
-    Parameters
-    ----------
-    ids : (num_pids,) int64 array
-        Logical tile of each workgroup, -1 where a coordinate is out of range.
-    owner : (num_pids,) int32 array
-        First workgroup of each tile, -1 where there is none.
+    ids : (num_pids,) int64, tile of each workgroup, -1 out of range; owner : (num_pids,) int32, its first, -1 for none
     """
     missing = owner < 0
     distinct = int(grid.num_pids - missing.sum())

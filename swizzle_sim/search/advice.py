@@ -38,9 +38,7 @@ from swizzle_sim.workload.kernels import kernel_names
 from xcd_model import Gpu, gpu_names
 
 BOUND = 0.9  # share of the time from which a busy resource bounds it
-DISAGREE = (
-    0.1  # of a hit rate 0 to 1: difference of what both replays say that an order gains, from which drift decides
-)
+DISAGREE = 0.1  # of a hit rate 0 to 1: difference of what an order gains in both replays, from which drift decides
 WORTH = 1.01, 1.02  # predicted speedup below which nothing is worth measuring; of a time bound by arithmetic
 TRUSTED = 0.7  # share of a class's measured pairs that hits must rank right to outweigh a predicted time
 WORSE = 1.02  # ratio from which HBM bytes or uneven ends are worse
@@ -84,7 +82,8 @@ def advise_run(scorer: Scorer, ranking: Ranking, attempts: Sequence[Attempt], ru
     limit = limit_of(scorer, baseline if reason else shown)
     doubt = "workgroups that drift apart and those in step disagree on its gain" if drifting is best else ""
     tied = [] if reason or len(ranking.objectives) > 1 or best not in groups[0] else groups[0]
-    ties = _few([one.name for one in tied if one.number and one is not best])
+    equal = [one.name for one in tied if one.number and one is not best]
+    ties = ", ".join(equal[:2]) + (f" and {len(equal) - 2} more" if len(equal) > 2 else "")
     parts = [
         f"L2 {_moved(baseline, shown)}" * bool(reason and named),
         _figures(baseline, shown) * bool(named),
@@ -147,12 +146,8 @@ def _left(reason: str, limit: str) -> str:
 
 def _moved(baseline: Score, score: Score) -> str:
     """Hit rate and HBM bytes, before and after."""
-    rates, sizes = ([of(one) for one in (baseline, score)] for of in (_hits, lambda one: gigabytes(one.hbm_bytes)))
-    return f"hits {_change(*rates)} %, HBM {_change(*sizes)} GB"
-
-
-def _hits(score: Score) -> str:
-    return f"{100 * score.l2_hit_rate:.1f}"
+    rates = [f"{100 * one.l2_hit_rate:.1f}" for one in (baseline, score)]
+    return f"hits {_change(*rates)} %, HBM {_change(gigabytes(baseline.hbm_bytes), gigabytes(score.hbm_bytes))} GB"
 
 
 def _change(before: str, after: str) -> str:
@@ -208,10 +203,6 @@ def spoken(name: str) -> str:
     """Name of an order as one word of a sentence; of a text its first."""
     words = name.split()
     return name if len(words) < 2 else f"{words[0]}…"
-
-
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
 
 
 def one_xcd(gpu: Gpu) -> str:

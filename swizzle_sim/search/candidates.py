@@ -127,16 +127,13 @@ def family_specs(kernel: Kernel, gpu: Gpu) -> Iterator[str]:
     """Every combination of placement and order, single families first, then by placement; then XCD orders.
 
     Where the work of the workgroups is uneven, orders that balance it follow. Of a GPU of one XCD without what only
-    says which XCD gets which ids, each once.
-
-    Only specifications that are bijections of the kernel's grid, and have parameters within their families' ranges.
+    says which XCD gets which ids, each once. All are bijections of the kernel's grid, with parameters in their ranges.
     """
     found = _specs(kernel, gpu)
-    yield from found if gpu.xcds > 1 else dict.fromkeys(filter(None, map(_without_placements, found)))
-
-
-def _without_placements(spec: str) -> str:
-    return "+".join(part for part in spec.split("+") if part.partition("(")[0] not in OF_XCDS)
+    if gpu.xcds == 1:
+        kept = ([part for part in spec.split("+") if part.partition("(")[0] not in OF_XCDS] for spec in found)
+        found = iter(dict.fromkeys("+".join(parts) for parts in kept if parts))
+    yield from found
 
 
 def _specs(kernel: Kernel, gpu: Gpu) -> Iterator[str]:
@@ -192,12 +189,7 @@ def permutation_digest(*orders: np.ndarray) -> bytes:
 
 
 def distinct_shortlist(scorer: Scorer) -> Iterator[tuple[Candidate, np.ndarray]]:
-    """Candidates of the shortlist that are permutations of the grid, none like another or the launch order.
-
-    Yields
-    ------
-    order : (num_pids,) int64 array
-    """
+    """Candidates of the shortlist with their permutations of the grid, none like another or the launch order."""
     seen = {permutation_digest(np.arange(scorer.kernel.grid.num_pids))}
     for candidate in shortlist(scorer.kernel, scorer.gpu):
         try:

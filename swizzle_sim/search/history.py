@@ -13,7 +13,7 @@ import shutil
 import sqlite3
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -51,23 +51,10 @@ CREATE TABLE attempt (
 class Attempt:
     """One candidate: its origin, verdict, score and cost.
 
-    Parameters
-    ----------
-    number : int
-        Position in the run, from 0; 0 is the baseline.
-    name : str
-        Family specification, or what the proposer calls it.
-    source : str
-        Text in the closed language.
-    proposer : str
-    verdict : mapping
-        As `swizzle_sim.language.Verdict.as_dict` gives it.
-    score : Score or None
-        None where there is none: not a bijection, or the same permutation as an earlier attempt.
-    critique : str
-        Why there is no score, or empty.
-    cost_ms : float [ms]
-        Time the attempt took; of the launch order of a run of families without its replay, which comes before.
+    ``number`` is its position in the run, 0 the baseline's; ``name`` a family specification, or what the proposer calls
+    it; ``source`` a text in the closed language; ``verdict`` is as `swizzle_sim.language.Verdict.as_dict` gives it.
+    There is no ``score`` where it is not a bijection, or the same permutation as an earlier attempt: ``critique`` says
+    why. ``cost_ms`` is the time that it took; the launch order's, in a run of families, is without its replay.
     """
 
     number: int
@@ -124,30 +111,19 @@ class RunFile:
         """Close the file."""
         self._db.close()
 
-    def _guarded(self) -> contextlib.AbstractContextManager[None]:
-        return guarded(self.path)
-
     def _read(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        with self._guarded():
+        with guarded(self.path):
             return self._db.execute(statement, values).fetchall()
 
     def _write(self, statement: str, *rows: Sequence[Any]) -> None:
-        with self._guarded(), self._db:
+        with guarded(self.path), self._db:
             self._db.executemany(statement, rows)
 
 
 class History(RunFile):
-    """The store of one run.
+    """The store of one run, in a folder that `create` made.
 
-    Parameters
-    ----------
-    folder : Path
-        A run folder that `create` made.
-
-    Raises
-    ------
-    RunError
-        If there is no run in the folder, or its store is damaged or of another format.
+    Raises RunError where there is no run, or its store is damaged or of another format.
     """
 
     def __init__(self, folder: Path):
@@ -191,7 +167,7 @@ class History(RunFile):
     @property
     def about(self) -> dict[str, Any]:
         """Settings of the run: kernel, gpu, problem, replay, seed, version."""
-        with self._guarded():
+        with guarded(self.path):
             about = json.loads(self._db.execute("SELECT about FROM run").fetchone()[0])
             return {"replacement": "lru", **about, "kernel": about["kernel"]}  # runs before it was noted had no other
 
@@ -248,9 +224,6 @@ class History(RunFile):
         finally:
             lock.close()
 
-    def find(self, candidate: object, number: int) -> None:
-        """Attempts are known by their order, which the loop follows."""
-
     def append(self, *attempts: Attempt) -> None:
         """Store attempts, all or none of them."""
         self._write("INSERT INTO attempt VALUES (?,?,?,?,?,?,?,?)", *map(_row_of, attempts))
@@ -263,7 +236,7 @@ class History(RunFile):
 
     def __iter__(self) -> Iterator[Attempt]:
         """Attempts in the order made."""
-        with self._guarded():
+        with guarded(self.path):
             attempts = [_attempt_of(row) for row in self._db.execute("SELECT * FROM attempt ORDER BY number")]
         for number, attempt in enumerate(attempts):
             if attempt.number != number:  # a run goes on after its first attempts, not around a hole
@@ -299,16 +272,13 @@ class History(RunFile):
 
 def _write_new(path: Path, about: Mapping[str, Any]) -> None:
     """Write the store of a new run."""
-    db = sqlite3.connect(path)
-    try:
+    with contextlib.closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA synchronous=FULL")
         with db:
             db.execute("BEGIN")
             db.execute(_RUN)
             db.execute(_ATTEMPT)
             db.execute("INSERT INTO run VALUES (?, 'running', ?)", (FORMAT, json.dumps(dict(about))))
-    finally:
-        db.close()
 
 
 @contextlib.contextmanager
@@ -345,19 +315,11 @@ def as_stored(attempt: Attempt) -> Attempt:
 
 
 def _attempt_of(row: tuple) -> Attempt:
-    number, name, source, proposer, verdict, score, critique, cost_ms = row
-    if not all(isinstance(text, str) for text in (name, source, proposer, critique)):
-        raise ValueError(f"a text of attempt {number} is none")
-    return Attempt(
-        number=number,
-        name=name,
-        source=source,
-        proposer=proposer,
-        verdict=json.loads(verdict),
-        score=Score.from_dict(json.loads(score)) if score else None,
-        critique=critique,
-        cost_ms=cost_ms,
-    )
+    values: dict[str, Any] = dict(zip((column.name for column in fields(Attempt)), row, strict=True))
+    if not all(isinstance(values[text], str) for text in ("name", "source", "proposer", "critique")):
+        raise ValueError(f"a text of attempt {values['number']} is none")
+    score = Score.from_dict(json.loads(values["score"])) if values["score"] else None
+    return Attempt(**values | {"verdict": json.loads(values["verdict"]), "score": score})
 
 
 def runs_in(folder: str | Path) -> Iterator[Path]:

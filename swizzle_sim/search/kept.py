@@ -49,11 +49,8 @@ def keep(best: Attempt, scorer: Scorer, name: str) -> Template:
         for value in kept
     )
     text = ast.unparse(_Named(kept).visit(ast.parse(body))) + "\n"
-    return Template(name, ranges, (), f"# kept from {best.name}; as found: {_as_found(kept)}\n{text}")
-
-
-def _as_found(kept: Mapping[int, str]) -> str:
-    return ", ".join(f"{name} = {value}" for value, name in kept.items()) or "no literal"
+    as_found = ", ".join(f"{name} = {value}" for value, name in kept.items()) or "no literal"
+    return Template(name, ranges, (), f"# kept from {best.name}; as found: {as_found}\n{text}")
 
 
 def _literals(tree: ast.AST) -> set[int]:

@@ -28,13 +28,7 @@ const int pid = swizzle_table[blockIdx.x];
 
 
 def with_table(trace: Trace, order: np.ndarray) -> Trace:
-    """Trace whose workgroups each read their entry of the table first.
-
-    Parameters
-    ----------
-    order : (n_workgroups,) int array
-        Hardware workgroup ``w`` reads entry ``w`` and computes workgroup ``order[w]`` of the trace.
-    """
+    """Trace in which hardware workgroup ``w`` first reads entry ``w`` of the table, then computes ``order[w]``."""
     end = max(t.base_line + t.n_lines for t in trace.tensors) * trace.line_bytes
     first = -(-end // TENSOR_ALIGN_BYTES) * TENSOR_ALIGN_BYTES // trace.line_bytes
     size = ENTRY_BYTES * order.size
@@ -60,12 +54,7 @@ def with_table(trace: Trace, order: np.ndarray) -> Trace:
 
 
 def price_table(scorer: Scorer, order: np.ndarray) -> Score:
-    """Score of a permutation that is read from a table.
-
-    Parameters
-    ----------
-    order : (num_pids,) int array
-    """
+    """Score of a permutation that is read from a table."""
     trace = with_table(scorer.plan.trace, order)
     kernel = replace(scorer.kernel, build_trace=lambda line_bytes: trace)
     priced = Scorer(kernel, scorer.gpu, replay=scorer.replay, seed=scorer.seed, jitter_ns=scorer.jitter_ns)

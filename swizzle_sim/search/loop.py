@@ -82,18 +82,10 @@ class RunConfig:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A finished or interrupted search.
-
-    Parameters
-    ----------
-    folder : Path
-    attempts : tuple of Attempt
-        All of them; the first is the baseline.
-    ranking : Ranking
-    """
+    """A finished or interrupted search."""
 
     folder: Path
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[Attempt, ...]  # all of them; the first is the baseline
     ranking: Ranking = field(default_factory=Ranking)
 
     @property
@@ -130,9 +122,6 @@ class InMemory(list):
     """Attempts in memory, in place of a history."""
 
     folder = Path(".")
-
-    def find(self, candidate: Candidate, number: int) -> None:
-        """Nothing is known before it is tried."""
 
 
 @dataclass
@@ -276,7 +265,9 @@ class _Loop:
             judge = self.judge if isinstance(self.judge, Judge) else self.judge(candidate)
             look = judge.look(candidate, number)
             look.screened = tuple(known.verdict.get("screened", ())) if known else ()
-            yield judge, look, known or self.history.find(candidate, number)
+            if known is None and isinstance(self.history, Points):
+                known = self.history.find(candidate, number)
+            yield judge, look, known
 
     def _store(self, judge: Judge, found: Attempt | Future[Attempt]) -> None:
         """Store the next attempt, unless it is stored, and learn from it."""

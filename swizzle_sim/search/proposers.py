@@ -299,8 +299,9 @@ def _shown(
     shown = front if len(objectives) > 1 else scored[:SHOWN]
     label = "Pareto front" if len(objectives) > 1 else "search"
     replayed = counts.get("replay", 0)
+    others = ", ".join(f"{counts.get(stage, 0)} {words}" for stage, words in _WORDS.items())
     lines = [
-        f"{len(made.attempts) - 1} candidates: {replayed} replayed in full, {_others(counts)}",
+        f"{len(made.attempts) - 1} candidates: {replayed} replayed in full, {others}",
         *([f"{took_s:.1f} s, {60 * replayed / took_s:.0f} evaluations a minute"] if took_s else []),
         f"objective {', '.join(names)}: best is attempt {best.number}, {best.name} (best.txt)",
         *(_size_line(row) for row in elsewhere),
@@ -323,10 +324,6 @@ _WORDS = {
     "duplicate": "repeat another's permutation",
     "refused": "refused",
 }
-
-
-def _others(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{counts.get(stage, 0)} {words}" for stage, words in _WORDS.items())
 
 
 def _size_line(row: Mapping[str, Any]) -> str:

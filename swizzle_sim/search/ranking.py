@@ -14,10 +14,8 @@ has no text, so it goes first where there is none.
 
 from __future__ import annotations
 
-import importlib
 import json
 import math
-import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -28,8 +26,7 @@ from typing import Any
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.search.history import Attempt
 from xcd_model.errors import SearchError, UnknownName
-
-tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+from xcd_model.spec.load import tomllib
 
 FEWEST = 30  # pairs, below which nothing is said to rank
 COVERS = (0.85, 0.95)  # share of measured gains that an interval must hold to be told
@@ -51,9 +48,7 @@ class Evidence:
 
     gpu: str
     objective: str
-    work_class: str = (
-        ""  # class of kernels whose measured times these are, as `Scorer.work_class`; empty for all kernels
-    )
+    work_class: str = ""  # of the kernels whose measured times these are, as of a `Scorer`; empty for all kernels
     pairs: int = 0  # pairs of orders of one workload that were measured over 3 % (rates: one point) apart
     # of these, how many the timed replay puts the right way round; of times as the tool ranks them, ties by reads
     right: float = 0  # ties are half
@@ -316,7 +311,8 @@ class Ranking:
                 for one, is_behind, other in left
             ]
             tied = [one for (one, *_), ties in zip(left, near, strict=True) if ties]
-            found.append(sorted(tied, key=partial(self._breaks_tie, least=_least(tied))))
+            least = [min(figures) for figures in zip(*(_moved(_score(one)) for one in tied), strict=True)]
+            found.append(sorted(tied, key=partial(self._breaks_tie, least=least)))
             left = [one for one, ties in zip(left, near, strict=True) if not ties]
         return found
 
@@ -379,10 +375,6 @@ class Ranking:
 def _moved(score: Score) -> tuple[float, float, float]:
     """Figures that break ties: bytes to and from HBM, L2 misses, predicted time [ns]."""
     return score.hbm_bytes, score.l2_misses, 1e3 * score.time_us
-
-
-def _least(tied: Sequence[Attempt]) -> tuple[float, ...]:
-    return tuple(min(figures) for figures in zip(*(_moved(_score(one)) for one in tied), strict=True))
 
 
 def _score(one: Attempt) -> Score:

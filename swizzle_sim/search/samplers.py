@@ -93,7 +93,8 @@ class Optuna:
     def _trial(self, values: Values | None = None) -> tuple[Any, Values] | None:
         """One trial, of the sampler or of given values; None if it is known or not allowed."""
         if values is not None:
-            self._study.enqueue_trial({one.name: _coded(one, values[one.name]) for one in self._space.ranges})
+            given = ((one, values[one.name]) for one in self._space.ranges)
+            self._study.enqueue_trial({one.name: at if one.is_span else one.values.index(at) for one, at in given})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # samplers that fall back to random draws warn each time
             trial = self._study.ask()
@@ -140,10 +141,6 @@ def _steps(one: ParameterRange, value: int) -> list[int]:
     at = one.values.index(value)
     near = [one.values[i] for i in (at + 1, at - 1, at + 2, at - 2) if 0 <= i < len(one.values)]
     return near + [v for v in (2 * value, value // 2, 4 * value, value // 4) if v in one.values and v not in near]
-
-
-def _coded(one: ParameterRange, value: int) -> int:
-    return value if one.is_span else one.values.index(value)
 
 
 Sampler = Listed | Optuna

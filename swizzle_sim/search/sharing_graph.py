@@ -48,26 +48,10 @@ class SharingGraph:
         return self.lines.size
 
     def misses(self, part: np.ndarray, n_parts: int) -> int:
-        """Lines times parts that touch them: the compulsory misses of an assignment.
-
-        Parameters
-        ----------
-        part : (n_workgroups,) int array
-            Such as the XCD of each workgroup.
-        """
-        return int(_misses(self.start, self.block, self.lines, part, np.zeros((self.n_blocks, n_parts), np.bool_)))
-
-
-@njit(cache=True, nogil=True)
-def _misses(start, block, lines, part, seen):
-    """Sum the lines of each (block, part) once; ``seen`` is (n_blocks, n_parts) bool, False."""
-    total = 0
-    for w in range(start.size - 1):
-        for i in range(start[w], start[w + 1]):
-            if not seen[block[i], part[w]]:
-                seen[block[i], part[w]] = True
-                total += lines[block[i]]
-    return total
+        """Lines times parts that touch them: the compulsory misses of an assignment, such as to XCDs."""
+        touched = np.zeros((self.n_blocks, n_parts), bool)
+        touched[self.block, np.repeat(part, np.diff(self.start))] = True
+        return int(self.lines @ touched.sum(axis=1))
 
 
 class _Touches(NamedTuple):
@@ -143,8 +127,6 @@ def _incidences(touches, block_of, latest, count, block):
 def sharing_graph(plan: Plan) -> SharingGraph:
     """Sharing graph of a plan's trace.
 
-    Notes
-    -----
     Lines, or the tiles of a trace whose tiles share no line, are grouped by a 64-bit hash of the set of workgroups that
     touch them; two different sets are taken for equal with a chance below 1e-6 for a trace of a million blocks.
     """
@@ -169,14 +151,6 @@ def sharing_graph(plan: Plan) -> SharingGraph:
     block = np.zeros(int(count.sum()), np.int32)
     _incidences(touches, block_of, np.full(n_blocks, -1, np.int32), np.zeros_like(count), block)
     return SharingGraph(np.concatenate([[0], np.cumsum(count)]), block, lines[:n_blocks].copy())
-
-
-@njit(cache=True, nogil=True)
-def _count(start, block, part, count):
-    """Workgroups of each part that touch each block; ``count`` is (n_blocks, n_parts) int32, zeros."""
-    for w in range(part.size):
-        for i in range(start[w], start[w + 1]):
-            count[block[i], part[w]] += 1
 
 
 @njit(inline="always")
@@ -227,20 +201,10 @@ def _anneal(start, block, lines, count, part, swaps, heat, seed):
 def improve_partition(
     graph: SharingGraph, part: np.ndarray, n_parts: int, *, seed: int = 0, heat: float | None = None, swaps: int = 0
 ) -> np.ndarray:
-    """Improve a partition by swaps, which keep the sizes of its parts.
+    """Improve a partition, the part of each workgroup, by swaps, which keep the sizes of its parts; it gets no worse.
 
-    Parameters
-    ----------
-    part : (n_workgroups,) int array
-        Part of each workgroup, 0 to ``n_parts`` - 1.
-    heat : float [lines], optional
-        First temperature of the annealing; by default a third of the mean weight of the blocks that
-        workgroups share. 0 only descends.
-
-    Returns
-    -------
-    part : (n_workgroups,) int64 array
-        Its cost is at most that of ``part``.
+    ``heat`` [lines] is the first temperature of the annealing, by default a third of the mean weight of the blocks that
+    workgroups share; 0 only descends.
 
     Source: swaps as in Kernighan and Lin, Bell System Technical Journal 49, 1970; the cost is the connectivity of a
     hypergraph as in Catalyurek and Aykanat, IEEE TPDS 10(7), 1999.
@@ -250,12 +214,12 @@ def improve_partition(
         raise SearchError(f"a partition of {graph.n_workgroups} workgroups into {n_parts} parts has shape {part.shape}")
     if n_parts < 2 or part.size < 2:
         return part
-    count = np.zeros((graph.n_blocks, n_parts), np.int32)
-    _count(graph.start, graph.block, part, count)
     if heat is None:
         shared = np.bincount(graph.block, minlength=graph.n_blocks) > 1
         heat = float(graph.lines[shared].mean()) / 3 if shared.any() else 0.0
     swaps = swaps or min(SWAPS_A_WORKGROUP * part.size, MOST_SWAPS)
+    count = np.zeros((graph.n_blocks, n_parts), np.int32)
+    np.add.at(count, (graph.block, np.repeat(part, np.diff(graph.start))), 1)
     _anneal(graph.start, graph.block, graph.lines, count, part, swaps, heat, seed)
     return part
 
@@ -270,17 +234,7 @@ def subgraph(graph: SharingGraph, workgroups: np.ndarray) -> SharingGraph:
 
 
 def in_waves(graph: SharingGraph, workgroups: np.ndarray, slots: int, *, seed: int = 0) -> np.ndarray:
-    """Order the workgroups of one XCD so that those that share run in one wave, next to the most similar wave.
-
-    Parameters
-    ----------
-    workgroups : (n,) int array
-        Of one XCD, in the order in which they run now.
-
-    Returns
-    -------
-    workgroups : (n,) int64 array
-    """
+    """Order the workgroups of one XCD so that those that share run in one wave, next to the most similar wave."""
     n_waves = -(-workgroups.size // slots)
     if n_waves < 2:
         return workgroups.astype(np.int64)

@@ -16,12 +16,7 @@ from xcd_model.integers import is_whole
 
 
 class BijectionError(AssertionError):
-    """A candidate is no bijection; ``outcome`` holds the launch and the counter-example.
-
-    Parameters
-    ----------
-    outcome : Outcome
-    """
+    """A candidate is no bijection; ``outcome`` holds the launch and the counter-example."""
 
     def __init__(self, outcome: Outcome):
         super().__init__(outcome.message)

@@ -37,7 +37,7 @@ class Called:
 
     def __call__(self, **given: Any) -> Any:
         """Answer of one call, or of one on whole arrays."""
-        self._send({name: _said(value) for name, value in given.items()})
+        self._send({name: _plain(value) for name, value in given.items()})
         return _meant(self._answer())
 
     def __del__(self) -> None:
@@ -75,12 +75,6 @@ class Called:
         raise Died(f"{self.place}: the process that calls it ended, with status {status}")
 
 
-def _said(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return {"array": value.tolist()}
-    return {"tuple": [_said(one) for one in value]} if isinstance(value, tuple) else value
-
-
 def _meant(value: Any) -> Any:
     if isinstance(value, dict):
         if "array" in value:
@@ -90,7 +84,7 @@ def _meant(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Answer as JSON has it; what is no number as its text, which no caller takes for one."""
+    """Argument or answer as JSON has it; what is no number as its text, which no caller takes for one."""
     if isinstance(value, tuple):
         return {"tuple": [_plain(one) for one in value]}
     if isinstance(value, np.ndarray):
@@ -117,7 +111,8 @@ def main() -> None:
         sys.modules[spec.name] = module
         spec.loader.exec_module(module)
         called = getattr(module, function)
-        say({"answer": [_parameter(one) for one in inspect.signature(called).parameters.values() if _is_named(one)]})
+        taken = inspect.signature(called).parameters.values()
+        say({"answer": [_parameter(one) for one in taken if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]})
     except BaseException as error:
         say({"broken": f"{type(error).__name__}: {error}"})
         return
@@ -133,10 +128,6 @@ def main() -> None:
 def _taken(name: str, kind: str, has_default: bool) -> inspect.Parameter:
     how = inspect.Parameter.POSITIONAL_OR_KEYWORD if kind == "plain" else inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(name, how, default=0 if has_default else inspect.Parameter.empty)
-
-
-def _is_named(one: inspect.Parameter) -> bool:
-    return one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
 
 
 def _parameter(one: inspect.Parameter) -> tuple[str, str, bool]:

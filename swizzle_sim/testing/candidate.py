@@ -27,35 +27,19 @@ from xcd_model.errors import LanguageError, OptionError, UnknownName
 
 
 class Candidate(Protocol):
-    """A swizzle that can be tried.
+    """A swizzle that can be tried."""
 
-    Attributes
-    ----------
-    name : str
-    reads : tuple of str
-        Names that it takes a value from.
-    form : Form
-        Inputs and results at least.
-    most_workgroups : int
-        How many are tried, all launches together, where nobody says which launches.
-    names, strides, assumed : tuple of str
-        Names that hold the tile in a file, arguments that have to keep tiles apart in memory, what is supposed.
-    tiles : tuple of str
-        What its coordinates count up to, where workgroups without a tile return at once.
-    counted : (str, Form) or None
-        Launch in a kernel's sizes, and the form in the grid's counts of tiles that these give.
-    """
-
-    most_workgroups: int
+    most_workgroups: int  # that are tried, all launches together, where nobody says which launches
+    # launch in a kernel's sizes, and the form in the grid's counts of tiles that these give
     counted: tuple[str, Form] | None
     name: str
-    names: tuple[str, ...]
-    strides: tuple[str, ...]
-    assumed: tuple[str, ...]
-    tiles: tuple[str, ...]
+    names: tuple[str, ...]  # that hold the tile in a file
+    strides: tuple[str, ...]  # arguments that have to keep tiles apart in memory
+    assumed: tuple[str, ...]  # what is supposed
+    tiles: tuple[str, ...]  # what its coordinates count up to, where workgroups without a tile return at once
     sizes: dict[str, Any]
-    reads: tuple[str, ...]
-    form: Form
+    reads: tuple[str, ...]  # names that it takes a value from
+    form: Form  # inputs and results at least
 
     def counterexample(
         self, grid: Grid, num_xcds: int, sizes: Mapping[str, int], budget: Budget | None = None
@@ -229,7 +213,7 @@ def _load_read(target: Target) -> tuple[Candidate, Options]:
     if chunks and guesses:
         own = {name: int(value) for name, value in _ASSIGNED.findall(prologue.text.text) if name in chunks}
         prologue = read((*options.sizes, *chunks))
-    options = replace(options.with_launch(prologue.launch), own=own)
+    options = replace(options, launch=options.launch or prologue.launch, own=own)
     sides = prologue.fixed_grid if guesses and not target.options.launch else ()
     grid = "x".join(map(str, sides * 2 if len(sides) == 1 else sides))
     fixed = f"{target.name}: {prologue.fixed} is a constant of the file, whatever the launch: say it, as grids=32x32"

@@ -96,8 +96,7 @@ def fits(text: str, trials: Sequence[Trial], least: int = _LEAST) -> bool:
         return False
     failing = [trial for trial in trials if not trial.passed]
     for count, sign, bound in _BOUND.findall(text):
-        step = -1 if sign == ">" else 1
-        past = condition(f"{count} == {bound} + {step}" if step > 0 else f"{count} == {bound} - 1")
+        past = condition(f"{count} == {bound} {'-' if sign == '>' else '+'} 1")
         if not any(past(trial.grid, trial.num_xcds) for trial in failing):
             return False
     return True

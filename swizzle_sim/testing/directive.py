@@ -52,22 +52,10 @@ class Options:
         """Sizes with several values, each to be tried."""
         return {name: value for name, value in self.sizes.items() if isinstance(value, tuple)}
 
-    def with_launch(self, launch: str) -> Options:
-        """Options with a launch, where they have none."""
-        return self if self.launch else replace(self, launch=launch)
-
     def over(self, others: Options) -> Options:
         """These options where they say something, the others elsewhere."""
-        return Options(
-            grids=self.grids or others.grids,
-            xcds=self.xcds or others.xcds,
-            where=self.where or others.where,
-            launch=self.launch or others.launch,
-            tiles=self.tiles or others.tiles,
-            answer=self.answer or others.answer,
-            sizes={**others.sizes, **self.sizes},
-            off=self.off or others.off,
-        )
+        said = {key: getattr(self, key) or getattr(others, key) for key in (*KEYS, "off")}
+        return Options(**said, sizes={**others.sizes, **self.sizes})
 
 
 def is_directive(line: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from swizzle_sim.language.grid import Grid, bind
-from swizzle_sim.language.ir import COUNTS, Assign, Binary, Cond, Expr, Int, Name, evaluate, names_read, parts
+from swizzle_sim.language.ir import COUNTS, Assign, Binary, Cond, Expr, Int, Name, evaluate, names_read, nodes
 from swizzle_sim.language.parse import parse_form
 from swizzle_sim.language.rules import MOST_TRIED
 from xcd_model.errors import LanguageError, SizeError
@@ -61,16 +61,13 @@ def calculate(node: Expr, values: Mapping[str, int], text: str) -> int:
         raise SizeError(f"{text}: a division by zero at {dict(values)}") from None
 
 
-def divisor_of(name: str, nodes: list[Expr | Cond]) -> Expr | None:
+def divisor_of(name: str, written: list[Expr | Cond]) -> Expr | None:
     """What a size is divided by: ``B`` in ``cdiv(name, B)``, ``name // B`` or ``(name + B - 1) // B``."""
-    for node in nodes:
+    for node in nodes(written):
         if isinstance(node, Binary) and node.op in ("cdiv", "//"):
             left = node.left
             while isinstance(left, Binary) and left.op in ("+", "-"):
                 left = left.left
             if left == Name(name) and isinstance(node.right, Int | Name):
                 return node.right
-        found = divisor_of(name, list(parts(node)))
-        if found is not None:
-            return found
     return None

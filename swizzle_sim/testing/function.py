@@ -171,10 +171,7 @@ def _coverage_counterexample(
 ) -> Counterexample | None:
     """Counterexample of answers that are no permutation of a grid, in the words of a verdict; None if they are one.
 
-    Parameters
-    ----------
-    columns : list of (name, (num_pids,) int array, stride, extent)
-        Coordinates of the answer; the tile is the sum of ``value * stride``.
+    A column is a coordinate of the answer: name, (num_pids,) int array, stride, extent.
     """
     inside = np.ones(grid.num_pids, bool)
     for _, values, _, extent in columns:

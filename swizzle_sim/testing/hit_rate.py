@@ -10,10 +10,10 @@ import numpy as np
 
 from swizzle_sim.language import Swizzle
 from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.search import recorded
 from swizzle_sim.search.candidates import distinct_shortlist
 from swizzle_sim.testing.candidate import TextCandidate, as_candidate
-from swizzle_sim.workload.kernels import Kernel, is_user_kernel
-from swizzle_sim.workload.kernels import kernel as registered
+from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Gpu
 from xcd_model import gpu as load_gpu
 from xcd_model.errors import OptionError
@@ -25,13 +25,7 @@ _MOST_ORDERS = 64  # families tried for the message, most promising first: a fai
 class HitRateError(AssertionError):
     """A kernel's simulated L2 hit rate is below the floor.
 
-    Parameters
-    ----------
-    message : str
-    l2_hit_rate, launch_order, best : float
-        0 to 1: of the order that was asked for, of the launch order, of the best family.
-    family : str
-        That family.
+    It holds the rate of the order that was asked for, of the launch order and of the best family, 0 to 1, and its name.
     """
 
     def __init__(self, message: str, l2_hit_rate: float, launch_order: float, best: float, family: str):
@@ -93,11 +87,7 @@ def kernel_at(kernel: str | Path | Kernel, sizes: dict[str, int], gpu: Gpu) -> K
         if sizes:
             raise OptionError(f"{', '.join(sizes)}: a Kernel has its own sizes; give its name or file for others")
         return kernel
-    if is_user_kernel(str(kernel)):
-        from swizzle_sim.capture.user_kernel import load  # noqa: PLC0415 - the suite needs no capture
-
-        return load(str(kernel), sizes, gpu.arch)
-    return registered(str(kernel), **sizes)
+    return recorded.kernel_at(str(kernel), sizes, gpu.arch)
 
 
 def _swizzle(given: str | Path | Swizzle) -> Swizzle:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
-from collections.abc import Iterable
 from typing import Any
 
 from swizzle_sim.base.release import install_hint
@@ -177,11 +176,7 @@ def swizzles(kind: str = "line", *, always: bool = True) -> st.SearchStrategy[Sw
     axes = {"line": (), "tiles": (2,), "plane": (2,), "box": (3,)}[kind]
     fitting = [one for one in FAMILIES.values() if not always or one.condition == "always"]
     placements = tuple(one for one in fitting if one.axes == 0)
-    return _swizzles(placements, tuple(_of_axes(fitting, axes)))
-
-
-def _of_axes(families: Iterable[Family], axes: tuple[int, ...]) -> list[Family]:
-    return [one for one in families if one.axes in axes]
+    return _swizzles(placements, tuple(one for one in fitting if one.axes in axes))
 
 
 class _Failed(Exception):
@@ -222,14 +217,12 @@ def try_drawn(candidate: Candidate, options: Options, grids: Any, xcds: Any, whe
 
 
 def _of_kind(grids: Any, kind: str) -> st.SearchStrategy:
-    if isinstance(grids, st.SearchStrategy):
-        return grids
-    return (
-        _grids((kind,), _MOST_WORKGROUPS) if grids is None else st.sampled_from([as_grid(one, kind) for one in grids])
-    )
+    if grids is None:
+        return _grids((kind,), _MOST_WORKGROUPS)
+    return grids if isinstance(grids, st.SearchStrategy) else st.sampled_from([as_grid(one, kind) for one in grids])
 
 
 def _xcds(candidate: Candidate, xcds: Any) -> st.SearchStrategy:
-    return (
-        xcds.map(xcds_of) if isinstance(xcds, st.SearchStrategy) else st.sampled_from(xcd_counts(candidate.form, xcds))
-    )
+    if isinstance(xcds, st.SearchStrategy):
+        return xcds.map(xcds_of)
+    return st.sampled_from(xcd_counts(candidate.form, xcds))

@@ -113,15 +113,6 @@ class Outcome:
 def try_points(candidate: Candidate, points: Iterable[Point]) -> Outcome:
     """Try launches in the order of their size, and stop at the first that fails.
 
-    Parameters
-    ----------
-    candidate : Candidate
-    points : iterable of Point
-
-    Returns
-    -------
-    Outcome
-
     Raises
     ------
     OptionError

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
@@ -18,8 +16,7 @@ from swizzle_sim.pricing.scoring import Scorer
 from xcd_model import Gpu, Resources, workgroups_per_cu
 from xcd_model.errors import ReplayError
 from xcd_model.spec.facts import Range
-
-tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+from xcd_model.spec.load import tomllib
 
 NO_RANGE = "no range is known for it: taken as exact"
 Setting = float | int | bool | str
@@ -209,7 +206,5 @@ def latin_hypercube(draws: int, dimensions: int, seed: int) -> np.ndarray:
     scipy's `qmc.LatinHypercube` draws other points for a seed, so that every published range would move.
     """
     rng = np.random.default_rng(seed)
-    parts = (
-        np.stack([rng.permutation(draws) for _ in range(dimensions)], axis=1) if dimensions else np.zeros((draws, 0))
-    )
+    parts = np.array([rng.permutation(draws) for _ in range(dimensions)]).reshape(dimensions, draws).T
     return (parts + rng.random(parts.shape)) / max(1, draws)

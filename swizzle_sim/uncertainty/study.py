@@ -71,7 +71,7 @@ class Uncertainty:
 
 def uncertainty(
     scorer: Scorer,
-    order: np.ndarray,
+    order: np.ndarray,  # (num_pids,) int
     *,
     draws: int = DRAWS,
     seed: int = 0,
@@ -80,12 +80,6 @@ def uncertainty(
 ) -> Uncertainty:
     """Ranges of an order's figures, and of its gain over the launch order.
 
-    Parameters
-    ----------
-    order : (num_pids,) int array
-
-    Notes
-    -----
     Every end and every draw is replayed for both orders and cached on disk. Decision 0016 gives the reasons.
     """
     if draws < 2:

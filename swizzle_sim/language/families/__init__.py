@@ -7,19 +7,17 @@ texts follow one another, and every temporary of a family is assigned before it 
 
 from __future__ import annotations
 
-import importlib
 import re
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from swizzle_sim.language.grid import Grid, check_xcds
 from swizzle_sim.language.ir import evaluate
 from swizzle_sim.language.parse import parse_condition
 from xcd_model.errors import LanguageError, UnknownName
+from xcd_model.spec.load import tomllib
 
 __all__ = [
     "FAMILIES",
@@ -34,8 +32,6 @@ __all__ = [
     "parse_spec",
     "spec_of",
 ]
-
-tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 
 
 @dataclass(frozen=True)
@@ -129,12 +125,7 @@ def names_of(spec: str) -> set[str]:
 
 
 def parse_spec(spec: str) -> tuple[Part, ...]:
-    """Families and parameters of a spec, defaults filled in.
-
-    Returns
-    -------
-    parts : tuple of (Family, dict of str to int)
-    """
+    """Families and parameters of a spec, defaults filled in."""
     if not is_spec(spec):
         shown = spec if len(spec) <= 80 else spec[:77] + "..."
         raise LanguageError(
@@ -167,23 +158,7 @@ def spec_of(parts: Iterable[tuple[Family | str, Mapping[str, int]]]) -> str:
 
 
 def family(spec: str) -> str:
-    """Text in the language of a spec.
-
-    Parameters
-    ----------
-    spec : str
-        As `parse_spec` reads it.
-
-    Returns
-    -------
-    text : str
-        Ready for `parse_form`.
-
-    Raises
-    ------
-    UnknownName, LanguageError
-        As `parse_spec` does.
-    """
+    """Text in the language of a spec, ready for `parse_form`; raises as `parse_spec`."""
     parts = parse_spec(spec)
     if len(parts) == 1:
         return parts[0][0].text(**parts[0][1])

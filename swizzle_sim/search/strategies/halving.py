@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -94,13 +94,12 @@ def search_on(
     objectives: Sequence[Objective] = (),
     threads: int = 1,
     on_attempt: OnAttempt | None = None,
-    enough: Callable[[], bool] = lambda: False,
 ) -> Run:
-    """Search templates in memory, by default those of the families; ``enough`` is asked before each batch."""
+    """Search templates in memory, by default those of the families."""
     judge = Judge(bench, objectives, prunes=True)
     plan = SearchPlan(templates=tuple(templates), evaluations=evaluations, objectives=judge.objectives)
     arms = make_arms([scorer.kernel for scorer in bench.scorers], bench.main.gpu, plan, seed)
-    return _halve(Halving(judge, arms, evaluations, enough), InMemory(), Budget(threads=threads), on_attempt)
+    return _halve(Halving(judge, arms, evaluations), InMemory(), Budget(threads=threads), on_attempt)
 
 
 def _halve(strategy: Halving, history: History | InMemory, budget: Budget, on_attempt: OnAttempt | None) -> Run:
@@ -159,13 +158,7 @@ class Halving:
     judge: Judge
     arms: list[Arm]
     evaluations: int
-    enough: Callable[[], bool] = lambda: False
     spent: int = 0
-
-    @property
-    def is_done(self) -> bool:
-        """Whether the proven bound is reached, so that nothing can be better, or the time is over."""
-        return self.enough() or self.judge.at_bound
 
     def propose(self) -> Generator[list[Candidate], list[Attempt], None]:
         """What is published first; then all rounds, of the arms that did best there.
@@ -176,7 +169,7 @@ class Halving:
         if is_published:
             yield from self._published()
         spent = -1
-        while spent < self.spent < self.evaluations and not self.is_done:
+        while spent < self.spent < self.evaluations and not self.judge.at_bound:
             spent, left = self.spent, self.evaluations - self.spent
             best = self.arms
             for n_arms, quota in rounds_of(min(len(best), most_arms(left)) if is_published else len(best), left):
@@ -196,7 +189,7 @@ class Halving:
             costs = list(self.judge.map(self.judge.sample, [one.candidate for one in listed]))
             listed = [listed[i] for i in sorted(range(len(listed)), key=costs.__getitem__)]
         most = -(-self.evaluations // 2)
-        while listed and self.spent < most and not self.is_done:
+        while listed and self.spent < most and not self.judge.at_bound:
             now = min(BATCH, most - self.spent)
             batch, listed = listed[:now], listed[now:]
             yield from self._try([replace(one, handle=one.arm.sampler.take(one.values)) for one in batch])
@@ -204,7 +197,7 @@ class Halving:
     def _round(self, arms: list[Arm], quota: int) -> Generator[list[Candidate], list[Attempt], None]:
         left = dict.fromkeys(range(len(arms)), quota)
         draws = dict.fromkeys(left, DRAWS * quota + BATCH)
-        while self.spent < self.evaluations and not self.is_done:
+        while self.spent < self.evaluations and not self.judge.at_bound:
             batch = take_batch(arms, left, draws, min(BATCH, self.evaluations - self.spent))
             if not batch:
                 return
