@@ -144,15 +144,6 @@ def next_folder(where: Path, stem: str) -> Path:
     return where / f"{stem}-{number:03d}"
 
 
-def _say_inside(work: Kernel, device: Gpu) -> None:
-    """Name a remap that a user's kernel holds already, on stderr."""
-    from swizzle_sim.capture.own_remap import own_remap
-
-    found = own_remap(work, device.xcds)
-    if found:
-        print(found.advice, file=sys.stderr, flush=True)
-
-
 def _print_so_far(folder: Path, json: bool) -> None:
     """Print the table of a run that was interrupted, if any of it was stored."""
     from swizzle_sim.search.advice import advise_run
@@ -181,6 +172,7 @@ def _propose(
     json: bool,
 ) -> None:
     """Run a proposer, conclude its run and print it; or repeat a run of a model."""
+    from swizzle_sim.capture.own_remap import own_remap
     from swizzle_sim.search.loop import RunConfig
     from swizzle_sim.search.proposers import Task, load_proposer
     from swizzle_sim.search.recorded import recorded_scorer
@@ -196,12 +188,12 @@ def _propose(
         jitter_ns=given.jitter,
         threads=given.threads,
         resume=given.resume is not None,
-        command=_command(),
+        command="swizzle-sim " + shlex.join(sys.argv[1:]),
         max_minutes=options.get("max_minutes"),
     )
     task = Task(kernel=work, gpu=device, folder=folder, how=how, repeat=repeat, options=options, say=say)
-    if work and device:
-        _say_inside(work, device)
+    if work and device and (inside := own_remap(work, device.xcds)):
+        say(inside.advice)
     go_on_with(folder, FILE)
     try:
         found = run(task)
@@ -212,14 +204,10 @@ def _propose(
         _print_so_far(folder, json)
         raise
     found = found.again(end.run) if found.again else found
-    if not found.beside:
-        print_run_json(end, scorer) if json else print_run(end, scorer, found.lines)
-    else:
+    if found.beside:  # a table of its own
         _print_proposed(found, end, scorer, json)
-
-
-def _command() -> str:
-    return "swizzle-sim " + shlex.join(sys.argv[1:])
+    else:
+        print_run_json(end, scorer) if json else print_run(end, scorer, found.lines)
 
 
 def _priced(run: Run, scorer: Scorer) -> Run:

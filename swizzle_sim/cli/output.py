@@ -159,6 +159,11 @@ def pct(rate: float | None) -> str:
     return "-" if rate is None or math.isnan(rate) else f"{100 * rate:.2f}"
 
 
+def fixed(value: float | None, scale: float = 1.0, digits: int = 1) -> str:
+    """Figure with so many digits after the point; a dash where there is none."""
+    return "-" if value is None else f"{scale * value:.{digits}f}"
+
+
 SCORE: Mapping[str, Callable[[Score], str]] = {
     "L2 hit\nrate [%]": lambda score: pct(score.l2_hit_rate),
     "without\ncode [%]": lambda score: pct(score.data_l2_hit_rate),

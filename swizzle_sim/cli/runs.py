@@ -57,7 +57,7 @@ def print_runs(title: str, found: list[dict[str, Any]]) -> None:
             r.get("best") or "-",
             r.get("error") or f"{_name(r)} {_sizes(r)} on {r.get('gpu', '-')}",
             pct(r.get("best_l2_hit_rate")),
-            _signed(r.get("gain_l2_hit_rate")),
+            "-" if (gain := r.get("gain_l2_hit_rate")) is None else f"{100 * gain:+.2f}",
             f"{r['speedup']:.3f}" if r.get("speedup") else "-",
             r.get("replay", "-"),
             r.get("proposer", "-"),
@@ -72,10 +72,6 @@ def print_runs(title: str, found: list[dict[str, Any]]) -> None:
         *("attempts", "date"),
     )
     table(title, columns, rows, left=3)
-
-
-def _signed(gain: float | None) -> str:
-    return "-" if gain is None else f"{100 * gain:+.2f}"
 
 
 def _name(found: dict[str, Any]) -> str:

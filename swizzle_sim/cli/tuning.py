@@ -164,7 +164,14 @@ def _print(launch: Launch, answer: Answer, written: Written | None) -> None:
     arms = [(arm.name if len(arm.levers) > 1 else f"{arm.name} alone", best[arm.name]) for arm in answer.tuned.arms]
     rows = [("as it is", answer.tuned.base), *arms]
     shown = [
-        (lever, _order(point), template.text(point.values), *_figures(point), point.score) for lever, point in rows
+        (
+            lever,
+            "launch order" if point.order == "identity" else point.order,
+            template.text(point.values),
+            *_figures(point),
+            point.score,
+        )
+        for lever, point in rows
     ]
     heads = ("lever", "swizzle", "change", *FIGURES)
     title = f"{title_of(template.base, template.gpu)}, by lever"
@@ -177,10 +184,6 @@ def _print(launch: Launch, answer: Answer, written: Written | None) -> None:
 
 
 FIGURES = ("workgroups", "WG/CU", "VGPRs", "LDS [B]", "pipelined")
-
-
-def _order(point: Point) -> str:
-    return "launch order" if point.order == "identity" else point.order
 
 
 def _figures(point: Point) -> list[str]:
