@@ -120,20 +120,16 @@ def _as_before(
         seed=run.seed or about["seed"],
         jitter=run.jitter or about["jitter_ns"],
     )
-    if proposer == "families":
-        proposer = _proposer_of(about)
+    if proposer == "families" and "settings" in about:
+        proposer = "two-stage" if about["settings"].get("stage_two") else "direct"
+    elif proposer == "families":
+        proposer = about.get("strategy") or ("search" if "search" in about else "families")
     if settings := about.get("search"):
         if proposer == "search":
             search = replace(search, evaluations=search.evaluations or settings["evaluations"])
     elif "strategy" in about:
         search = replace(search, evaluations=search.evaluations or about["evaluations"])
     return replace(launch, kernel=kernel, sizes=sizes), proposer, run, search
-
-
-def _proposer_of(about: dict[str, Any]) -> str:
-    if "settings" in about:
-        return "two-stage" if about["settings"].get("stage_two") else "direct"
-    return about.get("strategy") or ("search" if "search" in about else "families")
 
 
 def next_folder(where: Path, stem: str) -> Path:

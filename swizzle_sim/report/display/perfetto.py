@@ -21,12 +21,8 @@ from xcd_model.replay.traffic import READ_MISSES, READ_REQUESTS, WRITE_MISSES, W
 def perfetto_trace(spans: np.ndarray, order: np.ndarray, traffic: Traffic, gpu: Gpu, title: str) -> str:
     """Trace of one timed replay, as text.
 
-    Parameters
-    ----------
-    spans : (num_pids, 5) int64 array [fs, fs, slot, requests, requests]
-        As `xcd_model.replay_timed` fills it; -1 of workgroups that touch nothing, which are left out.
-    order : (num_pids,) int array
-        Tile that each workgroup computes.
+    spans : (num_pids, 5) int64 [fs, fs, slot, requests, requests], -1 of workgroups that touch nothing: left out
+    order : (num_pids,) int, tile that each workgroup computes
     """
     events = [*_names(spans, gpu), *_workgroups(spans, order, gpu), *_misses(traffic)]
     about = {"title": title, "kind": "simulated, timed replay; not a measurement"}
