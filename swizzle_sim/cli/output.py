@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from swizzle_sim.search.advice import Advice
     from swizzle_sim.workload.kernels import Kernel
     from swizzle_sim.workload.price import RemapPrice
-    from xcd_model import Gpu, Traffic
+    from xcd_model import Gpu
 
 SCHEMA = 1  # of the documents of --json: raised when a key goes or changes its meaning, not when one comes
 PROSE = 24  # columns that a column of prose keeps
@@ -290,14 +290,6 @@ LEVELS: Mapping[str, Callable[[Level], str]] = {
     "HBM read\n[MB]": lambda at: f"{at['hbm']['read_bytes'] / 1e6:.1f}",
     "HBM write\n[MB]": lambda at: f"{at['hbm']['write_bytes'] / 1e6:.1f}",
 }
-
-
-def print_levels(traffic: Traffic, title: str, note: str) -> None:
-    """Print requests, hit rates and bytes of each tensor, and of all."""
-    from xcd_model.replay.traffic import traffic_as_dict
-
-    counts = traffic_as_dict(traffic)
-    table_of(title, "tensor", LEVELS, {**counts["by_tensor"], "all": counts["all"]}.items(), note=note)
 
 
 def _share(part: int, whole: int) -> str:

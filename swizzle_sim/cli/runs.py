@@ -24,6 +24,7 @@ SAME = (
     *("kernel", "kernel_digest", "problem", "gpu", "gpu_description", "replacement"),
     *("replay", "seed", "jitter_ns", "version"),
 )
+FOLLOWS = {"kernel_digest": "kernel", "gpu_description": "gpu"}  # settings that follow from another
 Runs = Annotated[list[Path], argument("RUN...", "Run folders, finished or not.", run_folders)]
 
 
@@ -179,7 +180,8 @@ def _compare(runs: Sequence[Path], json: bool) -> None:
         line(f"({number}) {answer}", style="bold")
     print_runs("Runs", [describe_run(folder) for folder in runs])
     _print_orders([folder.name for folder in runs], rows)
-    said = f"the runs differ in {', '.join(_spoken(differ))}: figures of one cannot be held against the other's"
+    spoken = [key.replace("_", " ") for key in differ if FOLLOWS.get(key) not in differ]
+    said = f"the runs differ in {', '.join(spoken)}: figures of one cannot be held against the other's"
     alike = "the runs have the same kernel, sizes, GPU, replay, seed and version: their figures compare"
     line(said if differ else alike)
 
@@ -194,12 +196,6 @@ def _answer(history: History) -> str:
         return advise_run(recorded_scorer(history.about), ranking, attempts).what if attempts else "nothing is stored"
     except SwizzleSimError as error:
         return f"no answer: {str(error).splitlines()[0]}"
-
-
-def _spoken(differ: Sequence[str]) -> list[str]:
-    """Settings that differ, without what follows from another."""
-    follows = {"kernel_digest": "kernel", "gpu_description": "gpu"}
-    return [key.replace("_", " ") for key in differ if follows.get(key) not in differ]
 
 
 def _orders(scored: Sequence[Sequence[Attempt]]) -> list[tuple[str, list[Any]]]:

@@ -259,7 +259,9 @@ class InFull:
         if verbose or name == LAUNCHED:
             output.print_balance(scorer.work, scores)
             note = f"launch {traffic.launch}, {'steady' if traffic.steady else 'not steady'}" * (traffic.launch > 1)
-            output.print_levels(traffic, f"{name}, by tensor", note)
+            counts = traffic_as_dict(traffic)
+            levels = {**counts["by_tensor"], "all": counts["all"]}.items()
+            output.table_of(f"{name}, by tensor", "tensor", output.LEVELS, levels, note=note)
 
     def _print_constants(self) -> None:
         """The remap inside the kernel, waits, fitted constants, and tensors whose rows lie a power of two apart."""

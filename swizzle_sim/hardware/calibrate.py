@@ -197,9 +197,8 @@ def description(gpu_text: str, name: str, measured: Iterable[Measured], gpu: Gpu
             value = json.dumps(float(one.value) if isinstance(fact.value, float) else one.value)
             line = f'{key} = {{ value = {value}, status = "measured", source = {json.dumps(how)} }}'
             left.setdefault(section, {})[key] = line
-    parts = re.split(
-        r"^\[(.+)\]\s*$", gpu_text.rstrip(), flags=re.MULTILINE
-    )  # a text, then name and text of each section
+    # a text, then name and text of each section
+    parts = re.split(r"^\[(.+)\]\s*$", gpu_text.rstrip(), flags=re.MULTILINE)
     out = []
     for section, text in zip(["", *parts[1::2]], parts[::2], strict=True):
         own, lines = left.pop(section, {}), text.strip("\n").splitlines()

@@ -112,7 +112,11 @@ def _profile(path: Path, name: str, found: Found) -> Profile:
 
 def _rocprof(tool: Mapping[str, Any]) -> Iterable[CountedLaunch]:
     names = {one["id"]["handle"]: one["name"] for one in tool.get("counters", [])}
-    symbols = {one["kernel_id"]: _symbol(one) for one in tool.get("kernel_symbols", []) if "kernel_id" in one}
+    symbols = {
+        one["kernel_id"]: one.get("formatted_kernel_name") or one.get("truncated_kernel_name") or one["kernel_name"]
+        for one in tool.get("kernel_symbols", [])
+        if "kernel_id" in one
+    }
     found: dict[int, CountedLaunch] = {}
 
     def launch(info: Mapping[str, Any]) -> CountedLaunch:
@@ -131,10 +135,6 @@ def _rocprof(tool: Mapping[str, Any]) -> Iterable[CountedLaunch]:
         one = launch(entry["dispatch_info"])
         one.duration_ns = float(entry["end_timestamp"]) - float(entry["start_timestamp"])
     return found.values()
-
-
-def _symbol(one: Mapping[str, Any]) -> str:
-    return one.get("formatted_kernel_name") or one.get("truncated_kernel_name") or one["kernel_name"]
 
 
 # What a file says, launch by launch, by the formulas of its GPU's architecture.

@@ -244,7 +244,9 @@ def finished(figure: Figure, title: str) -> Figure:
 
 def _dots(axes: Axes, attempts: list[Attempt], number: np.ndarray, value: np.ndarray, unit: str) -> None:
     """Dots by family or model; those that were tried most have a colour, the others share grey."""
-    groups = [_group_of(a) for a in attempts]
+    models = [cut(visible(a.proposer), 60) if a.proposer.startswith("llm:") else "" for a in attempts]
+    ascii_alone = [name.encode("ascii", "replace").decode() for name in models]  # the font has no other letters
+    groups = [name or family_of(a.name) for name, a in zip(ascii_alone, attempts, strict=True)]
     colours = family_colours(groups)
     group = np.array([one if one in colours else "other" for one in groups])
     for one, colour in {**colours, "other": OTHER}.items():
@@ -257,11 +259,6 @@ def _dots(axes: Axes, attempts: list[Attempt], number: np.ndarray, value: np.nda
             give_titles(
                 dots, [f"{attempts[i].number}: {attempts[i].name}, {value[i]:.4g} {unit}" for i in np.flatnonzero(mine)]
             )
-
-
-def _group_of(attempt: Attempt) -> str:
-    model = attempt.proposer.startswith("llm:")  # the font has no letters but those of ASCII
-    return cut(visible(attempt.proposer), 60).encode("ascii", "replace").decode() if model else family_of(attempt.name)
 
 
 def _mark_without_score(axes: Axes, attempts: Sequence[Attempt]) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from swizzle_sim.base.text import cut, visible
 from swizzle_sim.language.grid import Grid
-from swizzle_sim.pricing.scores import Balance, Score
+from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.report import figures
 from swizzle_sim.report.display.colours import AFTER, BEFORE, BOUND, INK, OTHER
@@ -119,18 +119,14 @@ def drawings(
             lambda: figures.best_so_far(attempts, scores[0], ranking),
         ),
     ]
-    if scores[0].balance and scores[1].balance:  # an old run has none
-        found.append(_balance(scorer, scores[0].balance, scores[1].balance))
+    if (old := scores[0].balance) and (new := scores[1].balance):  # an old run has none
+        alt = (
+            f"{scorer.work}. Makespan over ideal: {old.over_ideal:.2f} in launch order, {new.over_ideal:.2f} under "
+            f"the best swizzle. End of the last XCD over that of the first: {old.last_over_first:.2f} and "
+            f"{new.last_over_first:.2f}."
+        )
+        found.append(Drawing("balance", alt, lambda: figures.balance(scorer, old, new)))
     return {one.name: one for one in found}
-
-
-def _balance(scorer: Scorer, before: Balance, after: Balance) -> Drawing:
-    alt = (
-        f"{scorer.work}. Makespan over ideal: {before.over_ideal:.2f} in launch order, {after.over_ideal:.2f} under "
-        f"the best swizzle. End of the last XCD over that of the first: {before.last_over_first:.2f} and "
-        f"{after.last_over_first:.2f}."
-    )
-    return Drawing("balance", alt, lambda: figures.balance(scorer, before, after))
 
 
 def _maps(scorer: Scorer, replayed: tuple[Replayed, Replayed]) -> list[Drawing]:
