@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -216,18 +217,15 @@ def load_kernel(name: str, words: Sequence[str] | None, arch: str = "gfx942") ->
     """
     from swizzle_sim.search.recorded import kernel_at
 
-    with capture_progress() as progress:
-        return kernel_at(name, parse_sizes(words), arch, counted(progress))
+    with capturing() as on_progress:
+        return kernel_at(name, parse_sizes(words), arch, on_progress)
 
 
-def capture_progress() -> Progress:
-    """Progress of a capture, on stderr."""
-    return Progress("capturing", "workgroups")
-
-
-def counted(progress: Progress) -> Callable[[str, int, int], None]:
-    """Callback of a capture: kernel, workgroups done, workgroups."""
-    return lambda name, done, total: progress(done, total, what=f"capturing {name}")
+@contextlib.contextmanager
+def capturing() -> Iterator[Callable[[str, int, int], None]]:
+    """Callback of a capture, shown on stderr: kernel, workgroups done, workgroups."""
+    with Progress("capturing", "workgroups") as progress:
+        yield lambda name, done, total: progress(done, total, what=f"capturing {name}")
 
 
 def load_fitting(name: str, words: Sequence[str] | None, gpu: Gpu, compile: bool = True) -> Kernel:

@@ -8,15 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from swizzle_sim.base.atomic_write import check_folder
-from swizzle_sim.cli.arguments import (
-    Json,
-    Sizes,
-    argument,
-    capture_progress,
-    counted,
-    option,
-    parse_sizes,
-)
+from swizzle_sim.cli.arguments import Json, Sizes, argument, capturing, option, parse_sizes
 from swizzle_sim.cli.output import line, print_json, sizes_text
 from xcd_model.errors import CaptureError, RunError
 
@@ -47,10 +39,9 @@ def capture(
         raise CaptureError(str(error), code="trace-file") from None
     began = time.monotonic()
     print("capturing ...", file=sys.stderr, flush=True)
-    with capture_progress() as progress:
-        trace, manifest = _captured(
-            kernel, parse_sizes(sizes), full=full, line_bytes=line_bytes, seed=seed, on_progress=counted(progress)
-        )
+    with capturing() as progress:
+        how: dict[str, Any] = {"full": full, "line_bytes": line_bytes, "seed": seed}
+        trace, manifest = _captured(kernel, parse_sizes(sizes), **how, on_progress=progress)
     write_trace(output, trace, manifest)
     document = {
         "kernel": manifest["facts"]["name"],

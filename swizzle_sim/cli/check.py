@@ -159,6 +159,7 @@ def check(
     as their # swizzle-check comments say. Functions are read: nothing of a file is imported or run without --call.
     """
     from swizzle_sim.cli.check_results import print_advice, print_annotations
+    from swizzle_sim.testing import formats
     from swizzle_sim.testing.run import exit_status
     from xcd_model.errors import SizeError
 
@@ -169,7 +170,9 @@ def check(
     if given.at_one_grid and (folders.baseline or folders.write_baseline or folders.statistics):
         raise SizeError("--baseline, --write-baseline and --statistics are for files on all grids: leave --grid out")
     results = _with_certificates(given, folders, certificate, json) if certificate else _results(given, folders, json)
-    _write(results, junit, sarif)
+    for name, path, form in (("--junit", junit, formats.junit), ("--sarif", sarif, formats.sarif)):
+        if path:
+            formats.write(name, path, form(results))
     print_annotations(results, json=json)
     # a hook hands over the files of a commit, in which there may be nothing
     only_files = folders.baseline is not None and not any(Path(one).is_dir() for one in given.targets)
@@ -195,15 +198,6 @@ def _with_certificates(given: Given, folders: Folders, path: Path, json: bool) -
         results = _results(given, replace(folders, jobs=1), json)
     formats.write("--certificate", path, dumps({"certificates": found}).encode())
     return results
-
-
-def _write(results: list[CheckResult], junit: Path | None, sarif: Path | None) -> None:
-    if junit or sarif:
-        from swizzle_sim.testing import formats
-
-        for option, path, form in (("--junit", junit, formats.junit), ("--sarif", sarif, formats.sarif)):
-            if path:
-                formats.write(option, path, form(results))
 
 
 def _at_one_grid(given: Given, json: bool) -> list[CheckResult]:

@@ -91,15 +91,11 @@ def _shown(one: CheckResult) -> str:
         name = "" if one.name in said else f"{one_line(one.name)}: "
         advice = f"; add: {one.advice}" if one.advice else ""
         said = f"{name}{said.partition(chr(10))[0]}{advice}"
-    return "\n".join(_no_command(visible(line)) for line in said.splitlines())
+    # what a file says is no workflow command of GitHub
+    return "\n".join(re.sub(r"\A(\s*)(::|##\[)", r"\1\\\2", visible(line)) for line in said.splitlines())
 
 
 def _elsewhere(line: str, one: CheckResult) -> str:
     if one.status == "error":
         return f"{one.file}:{line}: "
     return "" if int(line) == one.line else f"line {line}: "
-
-
-def _no_command(line: str) -> str:
-    """Line that GitHub does not take for a workflow command, though it quotes a file that holds one."""
-    return re.sub(r"\A(\s*)(::|##\[)", r"\1\\\2", line)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from swizzle_sim.cli.arguments import Json, known_gpus, option
-from swizzle_sim.cli.output import line, pct, print_json, table_of
+from swizzle_sim.cli.output import fixed, line, pct, print_json, table_of
 
 Of = Annotated[str | None, option("--gpu", help="GPU that was counted; else by the counters.", offers=known_gpus)]
 SHOWN = 40  # launches in the table
@@ -33,16 +33,12 @@ def counters(
         formulas = [{"formula": str(one), "source": one.source} for one in found.formulas]
         print_json({**about, "launches": list(found.launches), "formulas": formulas, "doubts": list(found.doubts)})
         return
-
-    def number(key: str, scale: float, digits: int) -> Callable[[dict[str, Any]], str]:
-        return lambda row: "-" if row[key] is None else f"{scale * row[key]:.{digits}f}"
-
     columns: dict[str, Callable[[dict[str, Any]], str]] = {
         "launch": lambda row: str(row["number"]),
-        "time [µs]": number("time_us", 1, 1),
+        "time [µs]": lambda row: fixed(row["time_us"]),
         "L2 hit rate [%]": lambda row: pct(row["l2_hit_rate"]),
-        "read [GB]": number("read_bytes", 1e-9, 3),
-        "written [GB]": number("write_bytes", 1e-9, 3),
+        "read [GB]": lambda row: fixed(row["read_bytes"], 1e-9, 3),
+        "written [GB]": lambda row: fixed(row["write_bytes"], 1e-9, 3),
     }
     rows = [(row["kernel"][:60], row) for row in found.launches[:SHOWN]]
     more = len(found.launches) - len(rows)

@@ -45,24 +45,17 @@ def doctor(report: Report = False, json: Json = False) -> None:
 
 def _libraries() -> Iterator[tuple[str, str, str]]:
     from swizzle_sim.hardware.doctor import package
+    from xcd_model.compiled.numba_setup import NEWEST, KernelCompiler
 
+    newest = ".".join(map(str, NEWEST))
+    slower = f"; the first replay compiles for half a minute, with numba {newest} for some seconds; counts are the same"
     yield "swizzle-sim", "ok", version()
     yield "Python", "ok", f"{sys.version.split()[0]} on {platform.system()} {platform.machine()}"
     for name in LIBRARIES:
         _, state, found = package(name, triton_hint() if name == "triton" else install_hint())
-        if state == "ok":
-            found += _slower(name)
+        if state == "ok":  # a numba newer than was tried
+            found += slower * (name == "numba" and not KernelCompiler)
         yield name, "off" if state == "missing" and name == "triton" else state, found
-
-
-def _slower(library: str) -> str:
-    """What to know of a numba newer than was tried."""
-    from xcd_model.compiled.numba_setup import NEWEST, KernelCompiler
-
-    if library != "numba" or KernelCompiler:
-        return ""
-    newest = ".".join(map(str, NEWEST))
-    return f"; the first replay compiles for half a minute, with numba {newest} for some seconds; counts are the same"
 
 
 def _plugged_in() -> Iterator[tuple[str, str, str]]:

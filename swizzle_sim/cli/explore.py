@@ -51,19 +51,15 @@ def explore(
             file=sys.stderr,
         )
     address = f"{server.address}?{query}"
+    # without a window, some browsers open in the terminal and take it
+    windows = sys.platform in ("darwin", "win32") or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
 
     def started() -> None:
         print(f"{address}\nCtrl-C ends it.", flush=True)
-        if browser and _has_screen():
+        if browser and windows:
             webbrowser.open(address)
 
     server.run(started=started)
-
-
-def _has_screen() -> bool:
-    """Whether a browser would have a window: without one, some open in the terminal and take it."""
-    on_screen = sys.platform in ("darwin", "win32")
-    return on_screen or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
 
 
 def _query(name: str, words: list[str] | None, chip: str, swizzle: str) -> str:

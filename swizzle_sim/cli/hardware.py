@@ -25,8 +25,8 @@ from swizzle_sim.cli.arguments import (
     option,
     run_folders,
 )
-from swizzle_sim.cli.output import line, pct, print_json, sizes_text, table, table_of
-from swizzle_sim.search.history import runs_in
+from swizzle_sim.cli.output import fixed, line, pct, print_json, sizes_text, table, table_of
+from swizzle_sim.search.history import FILE, runs_in
 from xcd_model.errors import CompileError, HardwareError, RunError
 
 if TYPE_CHECKING:
@@ -67,16 +67,12 @@ def bundle(
 
     run = Path(what)
     folder = out or Path(f"{run.name or what}-bundle")
-    if (run / "history.sqlite").is_file():
-        if candidates.sizes or candidates.swizzle:
-            raise HardwareError(
-                "a run has its own sizes and candidates: leave sizes and --swizzle out, or name a kernel"
-            )
-        with Progress("bundling", "orders") as progress:
-            manifest = bundle_run(run, top, folder, seed=seed, check=check, on_candidate=progress)
-    else:
-        with Progress("bundling", "orders") as progress:
-            manifest = _of_kernel(what, candidates, folder, seed, check=check, on_candidate=progress)
+    of_run = (run / FILE).is_file()
+    if of_run and (candidates.sizes or candidates.swizzle):
+        raise HardwareError("a run has its own sizes and candidates: leave sizes and --swizzle out, or name a kernel")
+    with Progress("bundling", "orders") as progress:
+        how: dict[str, Any] = {"seed": seed, "check": check, "on_candidate": progress}
+        manifest = bundle_run(run, top, folder, **how) if of_run else _of_kernel(what, candidates, folder, **how)
     if json:
         keys = ("bundle", "kernel", "problem", "gpu", "run")
         names = [one["name"] for one in manifest["candidates"]]
@@ -171,17 +167,18 @@ def _show_registered(found: Registered, json: bool) -> None:
         print_json({**asdict(found), "figures": found.rows()})
         return
     rows = [
-        [row["figure"], str(row["measured"]), str(row["true"]), f"{100 * row['within']:.0f}", _fixed(error, 100.0)]
+        [
+            row["figure"],
+            str(row["measured"]),
+            str(row["true"]),
+            f"{100 * row['within']:.0f}",
+            fixed(row["median_error"], 100),
+        ]
         for row in found.rows()
-        for error in (row["median_error"],)
     ]
     title = f"{found.name}: {len(found.outcomes)} of {found.predictions} registered predictions {found.kind}"
     columns = ("figure", "measured", "true", "within [points, %]", "median error [points, %]")
     table(title, columns, rows, left=1, note="simulated before anybody ran them; " + found.kind)
-
-
-def _fixed(value: float | None, scale: float = 1.0, digits: int = 1) -> str:
-    return "-" if value is None else f"{scale * value:.{digits}f}"
 
 
 def _home_of(path: Path, result: dict[str, Any]) -> Path:
@@ -268,11 +265,11 @@ def _print(one: Agreement) -> None:
         "outputs": lambda m: m.right,
         "L2 hit rate [%]\nsimulated": lambda m: pct(rate(m)),
         f"\n{kind}": lambda m: pct(m.l2_hit_rate),
-        "HBM reads [GB]\nsimulated": lambda m: _fixed(read(m), 1e-9, 3),
-        f"{reads} [GB]\n{kind}": lambda m: _fixed(m.read_bytes, 1e-9, 3),
-        "time [µs]\nsimulated": lambda m: _fixed(time_us(m)),
-        f"\n{kind}, cold": lambda m: _fixed(m.time_cold_us),
-        f"\n{kind}, warm": lambda m: _fixed(m.time_warm_us),
+        "HBM reads [GB]\nsimulated": lambda m: fixed(read(m), 1e-9, 3),
+        f"{reads} [GB]\n{kind}": lambda m: fixed(m.read_bytes, 1e-9, 3),
+        "time [µs]\nsimulated": lambda m: fixed(time_us(m)),
+        f"\n{kind}, cold": lambda m: fixed(m.time_cold_us),
+        f"\n{kind}, warm": lambda m: fixed(m.time_warm_us),
     }
     title = f"{one.manifest['kernel']} {sizes_text(one.manifest['problem'])}: {one.manifest['gpu']['title']}"
     note = f"simulated by the {replay} replay; {kind} on {one.result['machine']['name']}"

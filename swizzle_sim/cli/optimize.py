@@ -120,8 +120,10 @@ def _as_before(
         seed=run.seed or about["seed"],
         jitter=run.jitter or about["jitter_ns"],
     )
-    if proposer == "families":
-        proposer = _proposer_of(about)
+    if proposer == "families" and "settings" in about:
+        proposer = "two-stage" if about["settings"].get("stage_two") else "direct"
+    elif proposer == "families":
+        proposer = about.get("strategy") or ("search" if "search" in about else "families")
     if settings := about.get("search"):
         if proposer == "search":
             search = replace(search, evaluations=search.evaluations or settings["evaluations"])
@@ -130,27 +132,12 @@ def _as_before(
     return replace(launch, kernel=kernel, sizes=sizes), proposer, run, search
 
 
-def _proposer_of(about: dict[str, Any]) -> str:
-    if "settings" in about:
-        return "two-stage" if about["settings"].get("stage_two") else "direct"
-    return about.get("strategy") or ("search" if "search" in about else "families")
-
-
 def next_folder(where: Path, stem: str) -> Path:
     """First ``where/stem-NNN`` that does not exist; characters unsafe in file names are replaced by dashes."""
     number, stem = 1, re.sub(r"[^\w.+-]+", "-", stem)
     while (where / f"{stem}-{number:03d}").exists():
         number += 1
     return where / f"{stem}-{number:03d}"
-
-
-def _say_inside(work: Kernel, device: Gpu) -> None:
-    """Name a remap that a user's kernel holds already, on stderr."""
-    from swizzle_sim.capture.own_remap import own_remap
-
-    found = own_remap(work, device.xcds)
-    if found:
-        print(found.advice, file=sys.stderr, flush=True)
 
 
 def _print_so_far(folder: Path, json: bool) -> None:
@@ -181,6 +168,7 @@ def _propose(
     json: bool,
 ) -> None:
     """Run a proposer, conclude its run and print it; or repeat a run of a model."""
+    from swizzle_sim.capture.own_remap import own_remap
     from swizzle_sim.search.loop import RunConfig
     from swizzle_sim.search.proposers import Task, load_proposer
     from swizzle_sim.search.recorded import recorded_scorer
@@ -196,12 +184,12 @@ def _propose(
         jitter_ns=given.jitter,
         threads=given.threads,
         resume=given.resume is not None,
-        command=_command(),
+        command="swizzle-sim " + shlex.join(sys.argv[1:]),
         max_minutes=options.get("max_minutes"),
     )
     task = Task(kernel=work, gpu=device, folder=folder, how=how, repeat=repeat, options=options, say=say)
-    if work and device:
-        _say_inside(work, device)
+    if work and device and (inside := own_remap(work, device.xcds)):
+        say(inside.advice)
     go_on_with(folder, FILE)
     try:
         found = run(task)
@@ -212,14 +200,10 @@ def _propose(
         _print_so_far(folder, json)
         raise
     found = found.again(end.run) if found.again else found
-    if not found.beside:
-        print_run_json(end, scorer) if json else print_run(end, scorer, found.lines)
-    else:
+    if found.beside:  # a table of its own
         _print_proposed(found, end, scorer, json)
-
-
-def _command() -> str:
-    return "swizzle-sim " + shlex.join(sys.argv[1:])
+    else:
+        print_run_json(end, scorer) if json else print_run(end, scorer, found.lines)
 
 
 def _priced(run: Run, scorer: Scorer) -> Run:

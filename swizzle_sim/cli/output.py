@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from swizzle_sim.search.advice import Advice
     from swizzle_sim.workload.kernels import Kernel
     from swizzle_sim.workload.price import RemapPrice
-    from xcd_model import Gpu, Traffic
+    from xcd_model import Gpu
 
 SCHEMA = 1  # of the documents of --json: raised when a key goes or changes its meaning, not when one comes
 PROSE = 24  # columns that a column of prose keeps
@@ -159,6 +159,11 @@ def pct(rate: float | None) -> str:
     return "-" if rate is None or math.isnan(rate) else f"{100 * rate:.2f}"
 
 
+def fixed(value: float | None, scale: float = 1.0, digits: int = 1) -> str:
+    """Figure with so many digits after the point; a dash where there is none."""
+    return "-" if value is None else f"{scale * value:.{digits}f}"
+
+
 SCORE: Mapping[str, Callable[[Score], str]] = {
     "L2 hit\nrate [%]": lambda score: pct(score.l2_hit_rate),
     "without\ncode [%]": lambda score: pct(score.data_l2_hit_rate),
@@ -285,14 +290,6 @@ LEVELS: Mapping[str, Callable[[Level], str]] = {
     "HBM read\n[MB]": lambda at: f"{at['hbm']['read_bytes'] / 1e6:.1f}",
     "HBM write\n[MB]": lambda at: f"{at['hbm']['write_bytes'] / 1e6:.1f}",
 }
-
-
-def print_levels(traffic: Traffic, title: str, note: str) -> None:
-    """Print requests, hit rates and bytes of each tensor, and of all."""
-    from xcd_model.replay.traffic import traffic_as_dict
-
-    counts = traffic_as_dict(traffic)
-    table_of(title, "tensor", LEVELS, {**counts["by_tensor"], "all": counts["all"]}.items(), note=note)
 
 
 def _share(part: int, whole: int) -> str:

@@ -35,16 +35,12 @@ EVERYDAY = ("--model", "--max-minutes", "--evaluations", "--tune")
 SHOWN = (*EVERYDAY, "--llm", "--api-base", "--max-dollars")  # the other options of models are keys of --llm's file
 
 
-def _llm(*names: str, **settings: Any) -> Any:
-    return option(*names, panel=_panel(LLM, names), hidden=names[0] not in SHOWN, **settings)
+def _llm(name: str, **settings: Any) -> Any:
+    return option(name, panel=None if name in EVERYDAY else LLM, hidden=name not in SHOWN, **settings)
 
 
-def _search(*names: str, **settings: Any) -> Any:
-    return option(*names, panel=_panel(SEARCH, names), **settings)
-
-
-def _panel(panel: str, names: Sequence[str]) -> str | None:
-    return None if names[0] in EVERYDAY else panel
+def _search(name: str, **settings: Any) -> Any:
+    return option(name, panel=None if name in EVERYDAY else SEARCH, **settings)
 
 
 def _read_llm(ctx: typer.Context, file: Path | None) -> Path | None:

@@ -86,6 +86,9 @@ def rewrite(
 
 
 def _document(found: Rewritten, checked: Checked | None, out: Path | None) -> dict[str, Any]:
+    check = asdict(checked) if checked else None
+    for compiled in (check["before"], check["after"]) if check else ():
+        del compiled["files"]  # digests of the files that took part
     return {
         "kernel": found.function,
         "original": str(found.path),
@@ -97,14 +100,8 @@ def _document(found: Rewritten, checked: Checked | None, out: Path | None) -> di
         "guard": found.guarded.condition or None,
         "verdict": found.guarded.verdict,
         "diff": found.diff(out.name if out else ""),
-        "check": _without_files(asdict(checked)) if checked else None,
+        "check": check,
     }
-
-
-def _without_files(check: dict[str, Any]) -> dict[str, Any]:
-    """What was run and compiled, without the digests of the files that took part."""
-    compiled = {key: {k: v for k, v in check[key].items() if k != "files"} for key in ("before", "after")}
-    return check | compiled
 
 
 def _print(found: Rewritten, checked: Checked | None, out: Path | None, price: RemapPrice | None) -> None:

@@ -24,6 +24,7 @@ SAME = (
     *("kernel", "kernel_digest", "problem", "gpu", "gpu_description", "replacement"),
     *("replay", "seed", "jitter_ns", "version"),
 )
+FOLLOWS = {"kernel_digest": "kernel", "gpu_description": "gpu"}  # settings that follow from another
 Runs = Annotated[list[Path], argument("RUN...", "Run folders, finished or not.", run_folders)]
 
 
@@ -57,7 +58,7 @@ def print_runs(title: str, found: list[dict[str, Any]]) -> None:
             r.get("best") or "-",
             r.get("error") or f"{_name(r)} {_sizes(r)} on {r.get('gpu', '-')}",
             pct(r.get("best_l2_hit_rate")),
-            _signed(r.get("gain_l2_hit_rate")),
+            "-" if (gain := r.get("gain_l2_hit_rate")) is None else f"{100 * gain:+.2f}",
             f"{r['speedup']:.3f}" if r.get("speedup") else "-",
             r.get("replay", "-"),
             r.get("proposer", "-"),
@@ -72,10 +73,6 @@ def print_runs(title: str, found: list[dict[str, Any]]) -> None:
         *("attempts", "date"),
     )
     table(title, columns, rows, left=3)
-
-
-def _signed(gain: float | None) -> str:
-    return "-" if gain is None else f"{100 * gain:+.2f}"
 
 
 def _name(found: dict[str, Any]) -> str:
@@ -183,7 +180,8 @@ def _compare(runs: Sequence[Path], json: bool) -> None:
         line(f"({number}) {answer}", style="bold")
     print_runs("Runs", [describe_run(folder) for folder in runs])
     _print_orders([folder.name for folder in runs], rows)
-    said = f"the runs differ in {', '.join(_spoken(differ))}: figures of one cannot be held against the other's"
+    spoken = [key.replace("_", " ") for key in differ if FOLLOWS.get(key) not in differ]
+    said = f"the runs differ in {', '.join(spoken)}: figures of one cannot be held against the other's"
     alike = "the runs have the same kernel, sizes, GPU, replay, seed and version: their figures compare"
     line(said if differ else alike)
 
@@ -198,12 +196,6 @@ def _answer(history: History) -> str:
         return advise_run(recorded_scorer(history.about), ranking, attempts).what if attempts else "nothing is stored"
     except SwizzleSimError as error:
         return f"no answer: {str(error).splitlines()[0]}"
-
-
-def _spoken(differ: Sequence[str]) -> list[str]:
-    """Settings that differ, without what follows from another."""
-    follows = {"kernel_digest": "kernel", "gpu_description": "gpu"}
-    return [key.replace("_", " ") for key in differ if follows.get(key) not in differ]
 
 
 def _orders(scored: Sequence[Sequence[Attempt]]) -> list[tuple[str, list[Any]]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -21,9 +21,6 @@ from swizzle_sim.cli.arguments import (
     option,
 )
 
-if TYPE_CHECKING:
-    from swizzle_sim.language import Swizzle
-
 _GPUS = "GPU by name, or a TOML file; repeatable; by default mi300x."
 
 
@@ -34,11 +31,6 @@ class Launches:
     kernel: KernelName
     sizes: Sizes = None
     gpu: Annotated[list[str] | None, option("--gpu", metavar="GPU", help=_GPUS, offers=known_gpus)] = None
-
-    @property
-    def each(self) -> list[Launch]:
-        """The launch on each GPU."""
-        return [Launch(self.kernel, self.sizes, one) for one in dict.fromkeys(self.gpu or ["mi300x"])]
 
 
 @grouped
@@ -52,17 +44,16 @@ def score(
     """Score swizzles next to the launch order, on one or several GPUs; exit 1, and no score, if one is no bijection."""
     from swizzle_sim.cli import scored
 
-    words, launches = list(dict.fromkeys(swizzle or ())), launch.each
+    words = list(dict.fromkeys(swizzle or ()))
+    launches = [Launch(launch.kernel, launch.sizes, one) for one in dict.fromkeys(launch.gpu or ["mi300x"])]
     more.check(how.replay, one=len(launches) == 1 >= len(words))
-    candidates = [_not_launched(load_swizzle(word), scored.LAUNCHED) for word in words]
+    candidates = [load_swizzle(word) for word in words]
+    for at, one in enumerate(candidates):
+        if one.name == scored.LAUNCHED:  # a file may have the name of the launch order
+            candidates[at] = replace(one, name=f"{one.name} (file)")
     if len(candidates) > 1 or len(launches) > 1:
         all_bijective = scored.compare(candidates, launches, how, json)
     else:
         all_bijective = scored.score_one(candidates, launches[0], how, more, json)
     if not all_bijective:
         raise typer.Exit(1)
-
-
-def _not_launched(candidate: Swizzle, launched: str) -> Swizzle:
-    """Candidate by another name than that of the launch order, which a file may have."""
-    return replace(candidate, name=f"{launched} (file)") if candidate.name == launched else candidate

@@ -179,6 +179,10 @@ class InFull:
             both = [_attempt(n, *one) for n, one in enumerate(two)]
             advice, why = advise_run(scorer, _ranking(scorer), both), why_better(scorer, both, both[1].name)
         remap = own_remap(scorer.kernel, scorer.gpu.xcds) if scorer.kernel.file else None
+        ranges: Uncertainty | None = None
+        if more.uncertainty:
+            with Progress("replaying under other constants", "sets of constants") as progress:
+                ranges = uncertainty(scorer, order, draws=more.draws or DRAWS, on_replay=progress)
         return cls(
             scorer=scorer,
             candidate=candidate,
@@ -188,7 +192,7 @@ class InFull:
             over_seeds=spread(scorer, candidate, more.seeds) if more.seeds > 1 else None,
             over_lengths=over_draws(scorer, candidate, more.lengths) if more.lengths > 1 else None,
             files=_drawn(scorer, candidate.name or "candidate", order, found, more),
-            ranges=_ranges(scorer, order, more.draws or DRAWS) if more.uncertainty else None,
+            ranges=ranges,
             inside=(remap, scorer.score_order(remap.without, baseline_us=scorer.baseline.time_us)) if remap else None,
             waits=waited(found.own, order) if found.own.kernel.waits is not None else None,
             why_better=why,
@@ -255,7 +259,9 @@ class InFull:
         if verbose or name == LAUNCHED:
             output.print_balance(scorer.work, scores)
             note = f"launch {traffic.launch}, {'steady' if traffic.steady else 'not steady'}" * (traffic.launch > 1)
-            output.print_levels(traffic, f"{name}, by tensor", note)
+            counts = traffic_as_dict(traffic)
+            levels = {**counts["by_tensor"], "all": counts["all"]}.items()
+            output.table_of(f"{name}, by tensor", "tensor", output.LEVELS, levels, note=note)
 
     def _print_constants(self) -> None:
         """The remap inside the kernel, waits, fitted constants, and tensors whose rows lie a power of two apart."""
@@ -291,12 +297,6 @@ def _drawn(scorer: Scorer, name: str, order: np.ndarray, found: Scored, more: Of
     for path, data in files.items():
         write_whole(path, data)
     return list(files)
-
-
-def _ranges(scorer: Scorer, order: np.ndarray, draws: int) -> Uncertainty:
-    """Replay under other constants, with progress on stderr."""
-    with Progress("replaying under other constants", "sets of constants") as progress:
-        return uncertainty(scorer, order, draws=draws, on_replay=progress)
 
 
 def _print_lengths(over: OverDraws) -> None:
@@ -426,7 +426,9 @@ def _print_table(orders: Sequence[Swizzle], found: Sequence[OnGpu], verbose: boo
     title = output.title_of(found[0].scorer.kernel, *(on.scorer.gpu for on in found))
     columns = IN_SEVERAL if several else output.SCORE_COLUMNS if verbose else output.IN_BRIEF
     heads = [f"{on.scorer.gpu.name}\n{column}" if several else column for on in found for column in columns]
-    ranked = _as_ranked(found[0])
+    first = [one.number for one in _ranking(found[0].scorer).order(found[0].attempts) if one.number]
+    # the launch order, the others as `optimize` ranks them, and what has no score
+    ranked = [0, *first, *(one.number for one in found[0].attempts if one.score is None)]
     cells = [
         [str(orders[k].name), *(cell for on in found for cell in output.score_cells(on.attempts[k].score, columns))]
         for k in ranked
@@ -445,16 +447,8 @@ def _print_table(orders: Sequence[Swizzle], found: Sequence[OnGpu], verbose: boo
         line(said, style="bold")
 
 
-def _as_ranked(on: OnGpu) -> list[int]:
-    """Places of the orders in a table: the launch order, the others as `optimize` ranks them, and what has no score."""
-    ranked = [one.number for one in _ranking(on.scorer).order(on.attempts) if one.number]
-    return [0, *ranked, *(one.number for one in on.attempts if one.score is None)]
-
-
 def _note(found: Sequence[OnGpu]) -> str:
     """What kind of numbers these are, and on which of the GPUs times rank orders."""
     replay = found[0].scorer.replay
-    notes = (
-        {times_note(on.scorer.gpu.name, replay, on.scorer.work_class) for on in found} if replay == "timed" else set()
-    )
-    return "\n".join([output.SIMULATED[replay], *sorted(notes), output.BELIEVE])
+    notes = {times_note(on.scorer.gpu.name, replay, on.scorer.work_class) for on in found}
+    return "\n".join([output.SIMULATED[replay], *(sorted(notes) if replay == "timed" else ()), output.BELIEVE])

@@ -86,9 +86,12 @@ def tune_kernel(
 ) -> None:
     """Search the levers of a kernel and print which of them brings what: what ``optimize --tune`` does."""
     from swizzle_sim.tuning.answer import Answer
+    from swizzle_sim.tuning.levers import KNOWN
     from swizzle_sim.tuning.written import write_tuned
 
-    levers = _levers(names)
+    levers = tuple(dict.fromkeys(name.strip() for name in names.split(",")))
+    if unknown := [name for name in levers if name not in KNOWN]:
+        raise UnknownName("lever", unknown[0], KNOWN)
     if wrong := [key for key in (*llm, *search) if key not in OF_TUNE]:
         verb = "do" if len(wrong) > 1 else "does"
         raise SearchError(f"{as_typed(wrong)} {verb} not apply to --tune: leave it out", code="tune")
@@ -102,16 +105,6 @@ def tune_kernel(
         print_json({**_about(answer), **answer.as_dict(), "written": written and written.as_dict()})
         return
     _print(launch, answer, written)
-
-
-def _levers(names: str) -> tuple[str, ...]:
-    from swizzle_sim.tuning.levers import KNOWN
-
-    found = tuple(dict.fromkeys(name.strip() for name in names.split(",")))
-    for name in found:
-        if name not in KNOWN:
-            raise UnknownName("lever", name, KNOWN)
-    return found
 
 
 def _tuned(
@@ -164,7 +157,14 @@ def _print(launch: Launch, answer: Answer, written: Written | None) -> None:
     arms = [(arm.name if len(arm.levers) > 1 else f"{arm.name} alone", best[arm.name]) for arm in answer.tuned.arms]
     rows = [("as it is", answer.tuned.base), *arms]
     shown = [
-        (lever, _order(point), template.text(point.values), *_figures(point), point.score) for lever, point in rows
+        (
+            lever,
+            "launch order" if point.order == "identity" else point.order,
+            template.text(point.values),
+            *_figures(point),
+            point.score,
+        )
+        for lever, point in rows
     ]
     heads = ("lever", "swizzle", "change", *FIGURES)
     title = f"{title_of(template.base, template.gpu)}, by lever"
@@ -177,10 +177,6 @@ def _print(launch: Launch, answer: Answer, written: Written | None) -> None:
 
 
 FIGURES = ("workgroups", "WG/CU", "VGPRs", "LDS [B]", "pipelined")
-
-
-def _order(point: Point) -> str:
-    return "launch order" if point.order == "identity" else point.order
 
 
 def _figures(point: Point) -> list[str]:

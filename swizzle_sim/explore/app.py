@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import socket
 from collections.abc import Callable, Mapping, Sequence
@@ -45,8 +46,20 @@ def make_app(queue: LatestOnlyQueue, *, host: str, port: int, jobs: TimedJobs | 
     )
     app.layout = layout.page
     _answer_controls(app, queue)
-    _answer_candidate(app, queue)
-    _answer_timed(app, jobs or TimedJobs())
+    app.callback(
+        output=SHOWN,
+        inputs=CANDIDATE,
+        running=[(Output("status", "className"), "status busy", "status")],
+        prevent_initial_call=True,
+    )(lambda **given: _evaluate(queue, SimpleNamespace(**given)))
+    jobs = jobs or TimedJobs()
+    app.callback(
+        Output("timed-box", "children"),
+        Output("watching", "disabled"),
+        Input("query", "data"),
+        Input("watching", "n_intervals"),
+        State("tab", "data"),
+    )(lambda query, _, tab: _timed(jobs, query, tab))
     app.clientside_callback(ClientsideFunction("explore", "address"), Output("address", "data"), Input("tab", "data"))
     app.clientside_callback(ClientsideFunction("explore", "settle"), Output("typed", "data"), Input("text", "value"))
     app.clientside_callback(
@@ -104,28 +117,8 @@ def _answer_controls(app: Dash, queue: LatestOnlyQueue) -> None:
     )(slider_labels)
 
 
-def _answer_candidate(app: Dash, queue: LatestOnlyQueue) -> None:
-    """Show verdict, maps and score whenever the candidate or what it runs on changes."""
-    app.callback(
-        output=SHOWN,
-        inputs=CANDIDATE,
-        running=[(Output("status", "className"), "status busy", "status")],
-        prevent_initial_call=True,
-    )(lambda **given: _evaluate(queue, SimpleNamespace(**given)))
-
-
-def _answer_timed(app: Dash, jobs: TimedJobs) -> None:
-    """Begin the timed replay of what the page shows, if it is wanted, and show how far it is until it is there."""
-    app.callback(
-        Output("timed-box", "children"),
-        Output("watching", "disabled"),
-        Input("query", "data"),
-        Input("watching", "n_intervals"),
-        State("tab", "data"),
-    )(lambda query, _, tab: _timed(jobs, query, tab))
-
-
 def _timed(jobs: TimedJobs, query: str | None, tab: str) -> tuple[Any, ...]:
+    """Begin the timed replay of what the page shows, if it is wanted, and show how far it is until it is there."""
     if not query:
         raise PreventUpdate
     state = states.read_query(query)
@@ -227,7 +220,10 @@ def controls(address: Mapping[str, str] | None, kernel: str | None, chip: str | 
     if by == "kernel":
         return _set(sizes=layout.size_boxes(kernel or "", offered.start_sizes(kernel or "")))
     if by == "write-out":
-        return _set(text=_written_out(text))
+        written: Any = no_update
+        with contextlib.suppress(SwizzleSimError):  # the verdict names the error
+            written = family(text) if is_spec(text) else no_update
+        return _set(text=written)
     if by == "pin":
         kept = [one for one in pins if one != text]
         return _set(pins=[*kept, text][-states.MAX_PINS :])  # the oldest makes room
@@ -238,9 +234,7 @@ def _effect_of_one(by: dict[str, Any], pins: list[str]) -> dict[str, Any]:
     """Effect of one button of many: of a pinned order or a family."""
     if "unpin" in by:
         return _set(pins=[one for at, one in enumerate(pins) if at != by["unpin"]])
-    if "edit" in by:
-        return _set(text=pins[by["edit"]])
-    return _set(text=spec_of(parse_spec(by["family"])))
+    return _set(text=pins[by["edit"]] if "edit" in by else spec_of(parse_spec(by["family"])))
 
 
 def _restored(search: str) -> dict[str, Any]:
@@ -266,30 +260,26 @@ def _sliders(name: str, changes: Mapping[str, int]) -> dict[str, Any]:
     """Steps of the sliders, where each stands, and its last step."""
     own = states.slider_values(gpu(name))
     now = {**own, **changes}
-    steps = {key: layout.choices(key, own[key], now[key]) for key in states.SLIDERS}
+    steps = {key: sorted({*layout.CHOICES[key], own[key], now[key]}) for key in states.SLIDERS}
     at = [steps[key].index(now[key]) for key in states.SLIDERS]
     return {"steps": steps, "at": at, "last": [len(steps[key]) - 1 for key in states.SLIDERS]}
 
 
 def slider_labels(at: Sequence[int], steps: Mapping[str, list[int]], name: str | None) -> list[str]:
-    """What stands beside each slider."""
+    """What stands beside each slider; ``*`` marks a value that is not the GPU's own."""
     if not steps or not name:
         raise PreventUpdate
     own, now = states.slider_values(gpu(name)), values(at, steps)
-    return [layout.shown_value(key, now[key], own[key]) for key in states.SLIDERS]
+    texts = {
+        **{key: str(value) for key, value in now.items()},
+        "l2.size_bytes": f"{now['l2.size_bytes'] / 2**20:g} MiB",
+    }
+    return [texts[key] + " *" * (now[key] != own[key]) for key in states.SLIDERS]
 
 
 def values(at: Sequence[int], steps: Mapping[str, list[int]]) -> dict[str, int]:
     """Values that the sliders stand at."""
     return {key: steps[key][min(int(i), len(steps[key]) - 1)] for key, i in zip(states.SLIDERS, at, strict=True)}
-
-
-def _written_out(text: str) -> Any:
-    """Text of the language that a family's specification stands for."""
-    try:
-        return family(text) if is_spec(text) else no_update
-    except SwizzleSimError:  # the verdict names the error
-        return no_update
 
 
 class Server:

@@ -17,7 +17,7 @@ from swizzle_sim.language import FAMILIES, Swizzle, Verdict
 from swizzle_sim.language.vm import permutation_of
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.report.display.tiles import tile_map
+from swizzle_sim.report.display.tiles import is_ribbon, tile_map
 from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Trace, xcd_of
 from xcd_model.errors import LanguageError, SizeError, SwizzleSimError
@@ -100,7 +100,7 @@ class Evaluator:
             summary=scorer.kernel.summary,
             grid=str(grid),
             num_xcds=gpu.xcds,
-            ribbon=grid.shape is None or 1 in grid.shape,
+            ribbon=is_ribbon(grid),
         )
         found["before"] = tile_map(grid, xcd, np.arange(xcd.size))
         found["fits"] = tuple(name for name in FAMILIES if fits(name, grid, gpu.xcds))
@@ -180,14 +180,8 @@ class Evaluator:
     def _share_bound(self, scorer: Scorer, state: State) -> None:
         """Take the bound from a GPU that differs only in what the bound does not read: sizes and ways of caches."""
         gpu = scorer.gpu
-        reads = (
-            gpu.xcds,
-            (gpu.dispatch, gpu.dispatch_chunk, gpu.dispatch_offset),
-            gpu.l2.line_bytes,
-            gpu.l2.fetch_bytes,
-            gpu.l2.read_request_bytes,
-            gpu.l2.write_request_bytes,
-        )
+        of_l2 = ("line_bytes", "fetch_bytes", "read_request_bytes", "write_request_bytes")
+        reads = (gpu.xcds, gpu.dispatch, gpu.dispatch_chunk, gpu.dispatch_offset, *(getattr(gpu.l2, n) for n in of_l2))
         scorer.__dict__["bound"] = self._keep("bound", (state.kernel, state.sizes, reads), lambda: scorer.bound)
 
     def _keep(self, what: str, key: Hashable, make: Callable[[], T], most: int = REUSED) -> T:

@@ -115,17 +115,6 @@ def size_boxes(name: str, sizes: dict[str, int]) -> list[Any]:
     ]
 
 
-def choices(key: str, *values: int) -> list[int]:
-    """Steps of a slider, with values that must be among them."""
-    return sorted({*CHOICES[key], *values})
-
-
-def shown_value(key: str, value: int, own: int) -> str:
-    """Write a slider's value; ``*`` marks one that is not the GPU's own."""
-    text = f"{value / 2**20:g} MiB" if key == "l2.size_bytes" else str(value)
-    return text if value == own else f"{text} *"
-
-
 def _dropdown(name: str, options: list[str]) -> dcc.Dropdown:
     return dcc.Dropdown(
         options, id=name, clearable=False, searchable=len(options) > 8, className="choice", maxHeight=330

@@ -286,16 +286,9 @@ def side_by_side(result: Result) -> list[Any]:
 
 
 def _card(result: Result, one: Pinned, role: str, buttons: list[Any]) -> html.Article:
-    before, score = result.baseline, one.score
-    rows = [
-        ("L2 hits", percent(score.l2_hit_rate) if score else NONE),
-        ("HBM", cells(score)[2]),
-        ("Time", time_text(score.time_us) if score else NONE),
-        ("change", changes(before, score)[3][0]),
-    ]
-    lines: list[Any] = []
-    for name, value in rows:
-        lines += [html.Dt(name), html.Dd(value)]
+    hits, _, hbm, time_us = cells(one.score)
+    rows = {"L2 hits": hits, "HBM": hbm, "Time": time_us, "change": changes(result.baseline, one.score)[3][0]}
+    lines: list[Any] = [part for name, value in rows.items() for part in (html.Dt(name), html.Dd(value))]
     picture = map_image(one.tiles, result) if one.tiles is not None else html.Div("no map", className="empty")
     head = html.H3([html.Span(role, className="soft"), html.Code(name_of(one.text))])
     problem = [html.P(shown_text(one.problem), className="soft")] if one.problem else []
@@ -312,16 +305,14 @@ def timed(job: Job) -> list[Any]:
     result = job.result
     if result.problem is not None and result.baseline is None:
         return [html.P(shown_text(result.problem.message), className="notice")]
-    parts = [table(result, "timed-figures"), *_pinned_rows(result)]
+    parts = [table(result, "timed-figures")]
+    if result.pinned:
+        rows = [_pinned_row(result, one) for one in result.pinned]
+        parts.append(_table("timed-pins", ("pinned", "L2 hit rate", "time", "to launch order"), rows))
     took = f" It took {result.seconds:.1f} s." if result.seconds > 0.1 else ""  # nothing, of a state seen before
     return [*parts, html.P(TIMED + took, className="soft")]
 
 
-def _pinned_rows(result: Result) -> list[Any]:
-    """Table of the pinned orders."""
-    rows = []
-    for one in result.pinned:
-        time_us = time_text(one.score.time_us) if one.score else NONE
-        change = changes(result.baseline, one.score)[3][0]
-        rows.append(_row(html.Code(name_of(one.text)), cells(one.score)[0], time_us, change))
-    return [_table("timed-pins", ("pinned", "L2 hit rate", "time", "to launch order"), rows)] if rows else []
+def _pinned_row(result: Result, one: Pinned) -> html.Tr:
+    hit_rate, _, _, time_us = cells(one.score)
+    return _row(html.Code(name_of(one.text)), hit_rate, time_us, changes(result.baseline, one.score)[3][0])

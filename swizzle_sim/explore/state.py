@@ -8,16 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode
 
-from swizzle_sim.explore.offered import (
-    START,
-    default_sizes,
-    known_gpus,
-    known_kernels,
-    own_kernel,
-    path_of,
-    served,
-    start_sizes,
-)
+from swizzle_sim.explore import offered
+from swizzle_sim.explore.offered import default_sizes, known_gpus, known_kernels, path_of, served
 from swizzle_sim.language import Swizzle, family, is_spec
 from swizzle_sim.language.rules import MAX_TEXT_BYTES
 from swizzle_sim.pricing.replaying import REPLAYS
@@ -42,7 +34,7 @@ class State:
     # A kernel of the registry, or the file that the command line named: no other file is read for a page
     kernel: str = "gemm"
     # tuple of (str, int): as given; others keep the kernel's default
-    sizes: tuple[tuple[str, int], ...] = tuple(START["gemm"].items())
+    sizes: tuple[tuple[str, int], ...] = tuple(offered.START["gemm"].items())
     gpu: str = "mi300x"  # A shipped GPU, with or without a mode, or the description that the command line named
     # tuple of (str, int): numbers of the GPU that are not its own, of `SLIDERS`
     changes: tuple[tuple[str, int], ...] = ()
@@ -68,7 +60,7 @@ class State:
         """Kernel at these sizes; raises UnknownName or SizeError."""
         self.check_names()
         if self.kernel in served("kernel"):
-            return own_kernel(path_of("kernel", self.kernel), self.sizes)
+            return offered.own_kernel(path_of("kernel", self.kernel), self.sizes)
         return kernel(self.kernel, **dict(self.sizes))
 
     def load_gpu(self) -> Gpu:
@@ -132,7 +124,7 @@ def read_query(query: str) -> State:
     if replay not in REPLAYS:
         raise SizeError(f"replay = {replay[:40]!r}: there is {' and '.join(REPLAYS)}")
     changes = {key: given.pop(key) for key in SLIDERS if key in given}
-    sizes = read_sizes(given.items()) if given else tuple(start_sizes(name).items())
+    sizes = read_sizes(given.items()) if given else tuple(offered.start_sizes(name).items())
     return State(
         kernel=name, sizes=sizes, gpu=chip, changes=_read_changes(changes), swizzle=text,
         pins=tuple(pin for pin in pins if pin is not None), replay=replay,

@@ -185,21 +185,17 @@ def _compare(
             rows.append((one.candidate, float(guess), float(value), spread))
     if not rows:
         return None
-    names, guesses, values = tuple(row[0] for row in rows), tuple(row[1] for row in rows), tuple(row[2] for row in rows)
-    best = max(range(len(rows)), key=lambda i: figure.better * guesses[i])
-    winner = max(figure.better * value for value in values)
-    return Comparison(
-        figure, names, guesses, values, figure.better * values[best] == winner, tuple(row[3] for row in rows)
-    )
+    names, guesses, values, spreads = zip(*rows, strict=True)
+    chosen = max(rows, key=lambda row: figure.better * row[1])[2]
+    best = max(values) if figure.better > 0 else min(values)
+    return Comparison(figure, names, guesses, values, chosen == best, spreads)
 
 
 def draw_agreement(found: Agreement) -> bytes:
     """PNG of an agreement."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(4.2 * len(found.comparisons), 4.4), layout="constrained")
-    FigureCanvasAgg(figure)
     panels = figure.subplots(1, len(found.comparisons), squeeze=False)[0]
     names = {one.candidate: one.name for one in found.measurements}
     for panel, one in zip(panels, found.comparisons, strict=True):

@@ -6,7 +6,7 @@ import contextlib
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib import resources
 from pathlib import Path
@@ -18,14 +18,7 @@ from swizzle_sim.base.release import version
 from swizzle_sim.capture.occupancy import ARCHITECTURES
 from swizzle_sim.capture.process import shared_worker
 from swizzle_sim.capture.workload import Workload, of_kernel
-from swizzle_sim.hardware.bundle_files import (
-    Device,
-    arguments_of,
-    device_of,
-    probe_source,
-    standalone,
-    texts,
-)
+from swizzle_sim.hardware.bundle_files import Device, arguments_of, device_of, probe_source, standalone, texts
 from swizzle_sim.hardware.node.manifest import FORMAT, MANIFEST, digest, identity
 from swizzle_sim.language import Swizzle
 from swizzle_sim.pricing.scores import Score
@@ -86,17 +79,24 @@ def make_bundle(
             on_candidate(place - 1, len(finalists))
             made.append(_candidate(work, device, one, place, check))
     arguments, files = arguments_of(with_flags_unset(work.launch) if kernel.waits else work.launch, origin.seed)
-    files = {**_node_files(), "kernel_original.py": original, **files}
+    here = resources.files("swizzle_sim.hardware")
+    files |= {"kernel_original.py": original, "confirm.py": here.joinpath("files/confirm.py").read_bytes()}
+    files |= {f"node/{one.name}": one.read_bytes() for one in here.joinpath("node").iterdir() if one.name[-3:] == ".py"}
     for _, more, _ in made:
         files |= more
-    entries = [_original(baseline), *(entry for entry, _, _ in made)]
+    launched = {
+        **{"id": ORIGINAL, "name": "launch order", "number": 0, "file": "kernel_original.py"},
+        **{"order": None, "probe": None, "source": None, "predicted": _predicted(baseline), "races": False},
+    }
+    entries = [launched, *(entry for entry, _, _ in made)]
     races = any(one["races"] for one in entries)  # found with one order, and so of all: it is the kernel that races
     entries = [{**one, "races": races} for one in entries]
     files |= standalone(work.launch, files, entries)
+    compilers = (one.score.price.after.triton for one in finalists if one.score and one.score.price)  # one for all
     manifest: dict[str, Any] = {
         **{"format": FORMAT, "version": version(), "run": origin.run, "kernel": kernel.name},
         **{"function": work.launch.function, "problem": dict(kernel.problem), "source_sha256": digest(original)},
-        **{"gpu": asdict(device), "replay": origin.replay, "seed": origin.seed, "priced_with": _compiler_of(finalists)},
+        **{"gpu": asdict(device), "replay": origin.replay, "seed": origin.seed, "priced_with": next(compilers, None)},
         "launch": {
             **{"arguments": arguments, "constexprs": dict(work.launch.constexprs), "grid": list(work.launch.grid)},
             **{"num_warps": work.launch.num_warps, "num_stages": work.launch.num_stages, "launches": kernel.launches},
@@ -104,29 +104,11 @@ def make_bundle(
         "remapped_grid": made[0][2],
         "candidates": entries,
     }
-    _write(folder, _sealed(manifest, files) | texts(manifest))
-    return manifest
-
-
-def _compiler_of(finalists: Sequence[Finalist]) -> str | None:
-    """Version of Triton that the prices were computed with, one for all; None where none was compiled."""
-    prices = (one.score.price for one in finalists if one.score)
-    return next((one.after.triton for one in prices if one), None)
-
-
-def _sealed(manifest: dict[str, Any], files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Files with the manifest, which is given their digests and its own identity."""
     manifest["files"] = {name: digest(data) for name, data in sorted(files.items())}
     manifest["bundle"] = identity(manifest)
-    return {**files, MANIFEST: (json.dumps(manifest, indent=1, allow_nan=False) + "\n").encode()}
-
-
-def _original(baseline: Score | None) -> dict[str, Any]:
-    return {
-        **{"id": ORIGINAL, "name": "launch order", "number": 0, "file": "kernel_original.py"},
-        **{"order": None, "probe": None, "source": None, "predicted": _predicted(baseline)},
-        "races": False,
-    }
+    files[MANIFEST] = (json.dumps(manifest, indent=1, allow_nan=False) + "\n").encode()
+    _write(folder, files | texts(manifest))
+    return manifest
 
 
 def _predicted(score: Score | None) -> dict[str, Any] | None:
@@ -183,14 +165,6 @@ def _candidate(
         "races": any(case.races for case in cases),
     }
     return entry, files, list(found.grid.launch)
-
-
-def _node_files() -> dict[str, bytes]:
-    here = resources.files("swizzle_sim.hardware")
-    files = {
-        f"node/{one.name}": one.read_bytes() for one in here.joinpath("node").iterdir() if one.name.endswith(".py")
-    }
-    return {"confirm.py": here.joinpath("files").joinpath("confirm.py").read_bytes(), **files}
 
 
 def _write(folder: Path, files: dict[str, bytes]) -> None:

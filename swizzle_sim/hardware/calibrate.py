@@ -99,7 +99,9 @@ def read(text: str) -> tuple[str, Lines]:
 
 def facts(lines: Lines, gpu: Gpu) -> list[Measured]:
     """Constants that the lines give, by the keys of a GPU's description."""
-    l2, clock = _latency(lines, gpu.l2.size_bytes // 8, gpu.l2.size_bytes // 2), _clock_ghz(lines, gpu)
+    l2, key = _latency(lines, gpu.l2.size_bytes // 8, gpu.l2.size_bytes // 2), "latency past the L1"
+    pairs = zip(lines[key, "cycles"], lines[key, "ns"], strict=True)
+    clock = median(c[2] / ns[2] for c, ns in pairs if ns[0] * ns[1] <= gpu.l2.size_bytes // 2)  # [GHz]
     last = gpu.mall.size_bytes if gpu.mall else gpu.l2.size_bytes * (2 if gpu.l2_partitions else gpu.xcds)
     gap = "from one workgroup to the next"
     mib = f"pointer chase over {4 * last >> 20} to {8 * last >> 20} MiB"
@@ -133,12 +135,6 @@ def _latency(lines: Lines, low: int, high: int) -> float:
     if not values:
         raise HardwareError(f"calibrate: no {what} was measured between {low} and {high} B")
     return round(median(values), 1)
-
-
-def _clock_ghz(lines: Lines, gpu: Gpu) -> float:
-    key, top = "latency past the L1", gpu.l2.size_bytes // 2
-    pairs = zip(lines[key, "cycles"], lines[key, "ns"], strict=True)
-    return median(cycles[2] / ns[2] for cycles, ns in pairs if ns[0] * ns[1] <= top)
 
 
 def _xcds(lines: Lines) -> list[int]:
@@ -201,9 +197,8 @@ def description(gpu_text: str, name: str, measured: Iterable[Measured], gpu: Gpu
             value = json.dumps(float(one.value) if isinstance(fact.value, float) else one.value)
             line = f'{key} = {{ value = {value}, status = "measured", source = {json.dumps(how)} }}'
             left.setdefault(section, {})[key] = line
-    parts = re.split(
-        r"^\[(.+)\]\s*$", gpu_text.rstrip(), flags=re.MULTILINE
-    )  # a text, then name and text of each section
+    # a text, then name and text of each section
+    parts = re.split(r"^\[(.+)\]\s*$", gpu_text.rstrip(), flags=re.MULTILINE)
     out = []
     for section, text in zip(["", *parts[1::2]], parts[::2], strict=True):
         own, lines = left.pop(section, {}), text.strip("\n").splitlines()

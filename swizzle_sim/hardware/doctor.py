@@ -58,8 +58,10 @@ def checks(sys: Path = Path("/sys"), rocm: Path = Path("/opt/rocm")) -> Iterator
         yield from _profiler("nvidia", "put the CUDA toolkit's bin folder on the PATH (usually /usr/local/cuda/bin)")
     if amd or nvidia:
         yield package("torch", "pip install torch  (on AMD: the build for your ROCm, see pytorch.org)")
-    yield _compiler()
-    yield _cache()
+    found = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
+    yield "C++ compiler", "ok" if found else "off", found or "for the checks of .hip files only: apt install g++"
+    where, good = cache_home().parent, _writable(cache_home().parent)
+    yield "cache folder", "ok" if good else "missing", f"{where}{': export XDG_CACHE_HOME=FOLDER' * (not good)}"
 
 
 def _amd(topology: dict, rocm: Path) -> Iterator[Check]:
@@ -94,15 +96,12 @@ def _profiler(vendor: str, fix: str) -> Iterator[Check]:
 
 
 def _nvidia_gpus() -> str:
-    program = shutil.which("nvidia-smi")
-    if program is None:
-        return ""
-    words = [program, "--query-gpu=name,driver_version", "--format=csv,noheader"]
+    words = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
     try:
-        said = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False)
-    except (OSError, subprocess.TimeoutExpired):
+        said = subprocess.run(words, capture_output=True, text=True, timeout=30, check=True)
+    except (OSError, subprocess.SubprocessError):  # none, or it does not answer
         return ""
-    return "; ".join(said.stdout.strip().splitlines()) if said.returncode == 0 else ""
+    return "; ".join(said.stdout.strip().splitlines())
 
 
 def package(name: str, fix: str) -> Check:
@@ -111,17 +110,6 @@ def package(name: str, fix: str) -> Check:
         return name, "ok", metadata.version(name)
     except metadata.PackageNotFoundError:
         return name, "missing", fix
-
-
-def _compiler() -> Check:
-    found = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
-    return "C++ compiler", "ok" if found else "off", found or "for the checks of .hip files only: apt install g++"
-
-
-def _cache() -> Check:
-    where = cache_home().parent
-    good = _writable(where)
-    return "cache folder", "ok" if good else "missing", str(where) if good else f"{where}: export XDG_CACHE_HOME=FOLDER"
 
 
 def _writable(folder: Path) -> bool:
@@ -152,8 +140,9 @@ def _rows() -> Iterator[tuple[str, str]]:
     at = commit()
     yield "swizzle-sim", version() + (f" (commit {at})" if at else "")
     yield "Python", f"{platform.python_version()} ({platform.python_implementation()})"
-    for name, found in (("system", _system), ("CPU", _cpu), ("memory", _memory)):
-        yield name, _answer(found)
+    yield "system", _answer(_system)
+    yield "CPU", _answer(_cpu)
+    yield "memory", _answer(lambda: f"{os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') / 2**30:.1f} GiB")
     yield "libraries", ", ".join(_versions(LIBRARIES))
     for extra, packages in EXTRAS.items():
         yield f"for {extra}", ", ".join(_versions(packages))
@@ -198,10 +187,6 @@ def _cpu_name() -> str:
     info = Path("/proc/cpuinfo")
     found = re.search(r"^model name\s*:\s*(.+)$", info.read_text(), re.M) if info.exists() else None
     return found[1] if found else platform.processor() or platform.machine()
-
-
-def _memory() -> str:
-    return f"{os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') / 2**30:.1f} GiB"
 
 
 def _plug_ins() -> str:

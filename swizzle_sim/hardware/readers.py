@@ -30,6 +30,7 @@ from swizzle_sim.hardware.node.rocprofv3 import read_counters, read_rocpd
 from xcd_model.errors import HardwareError
 
 Found = tuple[list[CountedLaunch], list[str]]
+JSON_KEY = "rocprofiler-sdk-tool"
 SQLITE = b"SQLite format 3\x00"
 
 
@@ -84,7 +85,12 @@ def _read_by_content(path: Path) -> Profile:
         return _profile(path, "rocprofv3 rocpd", read_rocpd(path))
     text = head.decode("utf-8", "replace").lstrip("\ufeff \r\n\t")
     if text.startswith(("{", "[")):
-        return _profile(path, *read_json_profile(path))
+        document = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(document, dict) or JSON_KEY not in document:
+            raise HardwareError(f"{path}: neither result.json nor a profiler's file that is known", code="format")
+        tools = document[JSON_KEY]
+        launches = [one for tool in (tools if isinstance(tools, list) else [tools]) for one in _rocprof(tool)]
+        return _profile(path, "rocprofv3 JSON", (launches, []))
     if any(line.startswith(FIRST) for line in text.splitlines()):
         return _profile(path, "Nsight Compute raw page", read_ncu(path))
     first = next(csv.reader(text.splitlines()[:1]), [])
@@ -104,20 +110,13 @@ def _profile(path: Path, name: str, found: Found) -> Profile:
     return Profile(path, name, tuple(dispatches), tuple(notes))
 
 
-def read_json_profile(path: Path) -> tuple[str, Found]:
-    """Name of the format, and its launches; JSON that has nothing of any format is refused."""
-    document = json.loads(path.read_text(encoding="utf-8"))
-    keys = set(document) if isinstance(document, dict) else set()
-    if "rocprofiler-sdk-tool" in keys:
-        tools = document["rocprofiler-sdk-tool"]
-        launches = [one for tool in (tools if isinstance(tools, list) else [tools]) for one in _rocprof(tool)]
-        return "rocprofv3 JSON", (launches, [])
-    raise HardwareError(f"{path}: neither result.json nor a profiler's file that is known", code="format")
-
-
 def _rocprof(tool: Mapping[str, Any]) -> Iterable[CountedLaunch]:
     names = {one["id"]["handle"]: one["name"] for one in tool.get("counters", [])}
-    symbols = {one["kernel_id"]: _symbol(one) for one in tool.get("kernel_symbols", []) if "kernel_id" in one}
+    symbols = {
+        one["kernel_id"]: one.get("formatted_kernel_name") or one.get("truncated_kernel_name") or one["kernel_name"]
+        for one in tool.get("kernel_symbols", [])
+        if "kernel_id" in one
+    }
     found: dict[int, CountedLaunch] = {}
 
     def launch(info: Mapping[str, Any]) -> CountedLaunch:
@@ -136,10 +135,6 @@ def _rocprof(tool: Mapping[str, Any]) -> Iterable[CountedLaunch]:
         one = launch(entry["dispatch_info"])
         one.duration_ns = float(entry["end_timestamp"]) - float(entry["start_timestamp"])
     return found.values()
-
-
-def _symbol(one: Mapping[str, Any]) -> str:
-    return one.get("formatted_kernel_name") or one.get("truncated_kernel_name") or one["kernel_name"]
 
 
 # What a file says, launch by launch, by the formulas of its GPU's architecture.

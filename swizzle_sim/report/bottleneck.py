@@ -86,12 +86,7 @@ def bottleneck_report(
 def bottleneck_of(
     scorer: Scorer, order: np.ndarray, score: Score, *, times: bool, hardware: bool = True
 ) -> dict[str, Any]:
-    """Report on one permutation, JSON-ready, with ``times`` where they decide; all figures are simulated.
-
-    Parameters
-    ----------
-    order : (n_workgroups,) int64
-    """
+    """Report on one permutation, JSON-ready, with ``times`` where they decide; all figures are simulated."""
     traffic = scorer.traffic(order)
     report: dict[str, Any] = {
         "l2_hit_rate_pct": _pct(score.l2_hit_rate),
@@ -127,12 +122,14 @@ def _limit(scorer: Scorer, score: Score, times: bool) -> str:
     if scorer.replay != "timed":
         return f"most of the time: {score.limiter}"
     said = limit_of(scorer, score)
-    shares = _TIMES.sub(lambda found: f"{100 * _number(found[1]) / _number(found[2]):.0f} % of the time", said)
-    return said if times else shares
+    if times:
+        return said
 
+    def share(found: re.Match[str]) -> str:
+        part, whole = (float(text.replace(",", "")) for text in found.groups())
+        return f"{100 * part / whole:.0f} % of the time"
 
-def _number(text: str) -> float:
-    return float(text.replace(",", ""))
+    return _TIMES.sub(share, said)
 
 
 def legend(reports: Iterable[Mapping[str, Any]]) -> dict[str, str]:

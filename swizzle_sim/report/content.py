@@ -139,11 +139,7 @@ def rewritten(kernel: Kernel, source: str, gpu: Gpu, folder: Path) -> dict[str, 
     where = f"where {guard}, and the launch order elsewhere" if guard else "on every grid"
     note = "" if is_written else f"The {found.at}'s id is remapped {where}."
     text = found.text.decode("utf-8", "replace")
-    return {"why_not": "", "name": name, "diff": _diff_lines(found.diff(name)), "text": text, "note": note}
-
-
-def _diff_lines(diff: str) -> list[tuple[str, str]]:
-    """Lines of a unified diff, each with its class of the style sheet."""
-    styles = {"+": "added", "-": "taken", "@": "place"}
-    lines = diff.splitlines()
-    return [(line, "place" if i < 2 else styles.get(line[:1], "same")) for i, line in enumerate(lines)]
+    styles = {"+": "added", "-": "taken", "@": "place"}  # classes of the style sheet
+    lines = enumerate(found.diff(name).splitlines())
+    diff = [(line, "place" if i < 2 else styles.get(line[:1], "same")) for i, line in lines]
+    return {"why_not": "", "name": name, "diff": diff, "text": text, "note": note}

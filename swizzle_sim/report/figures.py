@@ -61,15 +61,7 @@ def xcd_map(
 
 
 def heat_map(before: np.ndarray, after: np.ndarray, most: float, *, title: str = "", ribbon: bool = False) -> Figure:
-    """L2 misses of each tile in launch order and under the best swizzle, side by side.
-
-    Parameters
-    ----------
-    before, after : (num_pid_m, num_pid_n) float array [lines]
-        -1 is no tile.
-    most : float [lines]
-        End of the colour scale.
-    """
+    """L2 misses [lines] of each tile in launch order and under the best, -1 for no tile; ``most`` ends the scale."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
@@ -168,44 +160,32 @@ def balance(scorer: Scorer, before: Balance, after: Balance) -> Figure:
     """Work of the workgroups along their axis, and the end of each XCD in launch order and under the best swizzle."""
     figure = figure_of(6.0)
     work, ends = figure.subplots(2, 1)
-    _draw_work(work, scorer)
-    _draw_ends(ends, before, after, "turns" if scorer.replay == "lockstep" else "µs")
-    legend(figure, 2)
-    return finished(figure, "Work of the workgroups, and the end of each XCD")
-
-
-def _draw_work(axes: Axes, scorer: Scorer) -> None:
-    name, digit = next(iter(scorer.kernel.grid.axes.items()))
-    if scorer.work.axis:
-        name, digit = scorer.work.axis, scorer.kernel.grid.axes[scorer.work.axis]
-    mean = work_along(scorer.trace, digit)
+    axes = scorer.kernel.grid.axes
+    name = scorer.work.axis or next(iter(axes))
+    mean = work_along(scorer.trace, axes[name])
     at = np.unique(np.linspace(0, mean.size - 1, min(mean.size, MOST_VALUES)).astype(int))
-    axes.fill_between(at, mean[at], step="mid", color=OTHER, linewidth=0)
-    axes.set_ylim(0, 1.08 * mean.max())
-    axes.set_xlabel(name)
-    axes.set_ylabel("tensor instructions a workgroup")
-
-
-def _draw_ends(axes: Axes, before: Balance, after: Balance, unit: str) -> None:
+    work.fill_between(at, mean[at], step="mid", color=OTHER, linewidth=0)
+    work.set_ylim(0, 1.08 * mean.max())
+    work.set_xlabel(name)
+    work.set_ylabel("tensor instructions a workgroup")
     n = len(before.per_xcd_finish)
     for one, label, colour, shift in ((before, LAUNCHED, BEFORE, -0.2), (after, BEST, AFTER, 0.2)):
-        axes.bar(np.arange(n) + shift, one.per_xcd_finish, 0.38, color=colour, label=label)
-    axes.axhline(after.ideal, color=INK, linewidth=1, linestyle=":")
-    axes.text(1.01, after.ideal, "ideal", transform=axes.get_yaxis_transform(), va="center", fontsize=8, color=INK)
-    axes.set_xticks(range(n))
-    axes.set_xlabel("XCD")
-    axes.set_ylabel(f"its last workgroup ends [{unit}]")
+        ends.bar(np.arange(n) + shift, one.per_xcd_finish, 0.38, color=colour, label=label)
+    ends.axhline(after.ideal, color=INK, linewidth=1, linestyle=":")
+    ends.text(1.01, after.ideal, "ideal", transform=ends.get_yaxis_transform(), va="center", fontsize=8, color=INK)
+    ends.set_xticks(range(n))
+    ends.set_xlabel("XCD")
+    ends.set_ylabel(f"its last workgroup ends [{'turns' if scorer.replay == 'lockstep' else 'µs'}]")
+    legend(figure, 2)
+    return finished(figure, "Work of the workgroups, and the end of each XCD")
 
 
 def hit_rate_over_time(traffic: Traffic) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """L2 hit rate in at most `MAX_BINS` bins of turns, or of time.
 
-    Returns
-    -------
-    edges : (n + 1,) array [turns, or us]
-    rate, running : (n,) float array
-        0 to 1; nan where there was no request. The second is over a window of a twentieth of the bins, as loads of
-        different tensors take turns and make the first jump.
+    edges : (n + 1,) [turns, or us]
+    rate, running : (n,) float, 0 to 1, nan where there was no request; the second is over a window of a twentieth of
+        the bins, as loads of different tensors take turns and make the first jump
     """
     counts = traffic.timeline.sum(axis=1)
     together = max(1, -(-len(counts) // MAX_BINS))
@@ -264,7 +244,9 @@ def finished(figure: Figure, title: str) -> Figure:
 
 def _dots(axes: Axes, attempts: list[Attempt], number: np.ndarray, value: np.ndarray, unit: str) -> None:
     """Dots by family or model; those that were tried most have a colour, the others share grey."""
-    groups = [_group_of(a) for a in attempts]
+    models = [cut(visible(a.proposer), 60) if a.proposer.startswith("llm:") else "" for a in attempts]
+    ascii_alone = [name.encode("ascii", "replace").decode() for name in models]  # the font has no other letters
+    groups = [name or family_of(a.name) for name, a in zip(ascii_alone, attempts, strict=True)]
     colours = family_colours(groups)
     group = np.array([one if one in colours else "other" for one in groups])
     for one, colour in {**colours, "other": OTHER}.items():
@@ -277,11 +259,6 @@ def _dots(axes: Axes, attempts: list[Attempt], number: np.ndarray, value: np.nda
             give_titles(
                 dots, [f"{attempts[i].number}: {attempts[i].name}, {value[i]:.4g} {unit}" for i in np.flatnonzero(mine)]
             )
-
-
-def _group_of(attempt: Attempt) -> str:
-    model = attempt.proposer.startswith("llm:")  # the font has no letters but those of ASCII
-    return cut(visible(attempt.proposer), 60).encode("ascii", "replace").decode() if model else family_of(attempt.name)
 
 
 def _mark_without_score(axes: Axes, attempts: Sequence[Attempt]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -125,7 +125,9 @@ def render(page: Mapping[str, Any]) -> str:
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, finalize=shown, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {name: _or_dash(getattr(written, name)) for name in VALUES}
+    for name in VALUES:
+        said = getattr(written, name)
+        environment.filters[name] = lambda value, said=said: "–" if value is None else said(value)
     # "visible" for what becomes markup in the template itself
     environment.filters |= {"visible": visible, "cut": written.cut, "coloured": coloured}
     environment.filters |= {"figure": _figure, "verdict": content.verdict_of, "outcome": content.outcome}
@@ -138,10 +140,6 @@ def render(page: Mapping[str, Any]) -> str:
         "slider_json": Markup(json.dumps(page.get("slider"))),
     }
     return environment.from_string(_own("page.html")).render({**page, **given})
-
-
-def _or_dash(said: Callable[[Any], str]) -> Callable[[Any], str]:
-    return lambda value: "–" if value is None else said(value)
 
 
 def _figure(value: Any) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 
 from swizzle_sim.base.text import cut, visible
 from swizzle_sim.language.grid import Grid
-from swizzle_sim.pricing.scores import Balance, Score
+from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.report import figures
 from swizzle_sim.report.display.colours import AFTER, BEFORE, BOUND, INK, OTHER
@@ -58,12 +58,7 @@ class Replayed:
 
 
 def replay_pair(scorer: Scorer, order: np.ndarray) -> tuple[Replayed, Replayed]:
-    """Replay a kernel in launch order and under another.
-
-    Parameters
-    ----------
-    order : (n_workgroups,) int64
-    """
+    """Replay a kernel in launch order and under another."""
     launched, _ = np.arange(order.size), scorer.plan
     if np.array_equal(order, launched):
         found = _replayed(scorer, launched)
@@ -107,6 +102,8 @@ def drawings(
     """Pictures of a run, by name; `FILES` names those that are PNG files too."""
     before, after = (one.traffic for one in replayed)
     rates = [f"{name} {100 * one.l2_hit_rate:.1f} %" for name, one in zip(NAMES, (before, after), strict=True)]
+    each = [["idle" if math.isnan(rate) else f"{100 * rate:.1f} %" for rate in s.per_xcd_l2_hit_rate] for s in scores]
+    by_xcd = [f"{name} {', '.join(rates)}" for name, rates in zip(NAMES, each, strict=True)]
     scored = sum(attempt.score is not None for attempt in attempts)
     found = [
         *_maps(scorer, replayed),
@@ -115,25 +112,21 @@ def drawings(
             f"L2 hit rate over dispatch time; overall: {', '.join(rates)}.",
             lambda: figures.over_time(before, after),
         ),
-        Drawing("per_xcd", _alt_per_xcd(*scores), lambda: figures.per_xcd(*scores)),
+        Drawing("per_xcd", f"L2 hit rate of each XCD: {'; '.join(by_xcd)}.", lambda: figures.per_xcd(*scores)),
         Drawing(
             "progress",
             f"{ranking.main.spoken} of {scored} scored attempts, and the best so far.",
             lambda: figures.best_so_far(attempts, scores[0], ranking),
         ),
     ]
-    if scores[0].balance and scores[1].balance:  # an old run has none
-        found.append(_balance(scorer, scores[0].balance, scores[1].balance))
+    if (old := scores[0].balance) and (new := scores[1].balance):  # an old run has none
+        alt = (
+            f"{scorer.work}. Makespan over ideal: {old.over_ideal:.2f} in launch order, {new.over_ideal:.2f} under "
+            f"the best swizzle. End of the last XCD over that of the first: {old.last_over_first:.2f} and "
+            f"{new.last_over_first:.2f}."
+        )
+        found.append(Drawing("balance", alt, lambda: figures.balance(scorer, old, new)))
     return {one.name: one for one in found}
-
-
-def _balance(scorer: Scorer, before: Balance, after: Balance) -> Drawing:
-    alt = (
-        f"{scorer.work}. Makespan over ideal: {before.over_ideal:.2f} in launch order, {after.over_ideal:.2f} under "
-        f"the best swizzle. End of the last XCD over that of the first: {before.last_over_first:.2f} and "
-        f"{after.last_over_first:.2f}."
-    )
-    return Drawing("balance", alt, lambda: figures.balance(scorer, before, after))
 
 
 def _maps(scorer: Scorer, replayed: tuple[Replayed, Replayed]) -> list[Drawing]:
@@ -167,13 +160,6 @@ def most_misses(replayed: tuple[Replayed, Replayed]) -> float:
     return float(np.quantile(np.concatenate([one.misses for one in replayed]), 0.999))
 
 
-def _alt_per_xcd(before: Score, after: Score) -> str:
-    def rates(score: Score) -> str:
-        return ", ".join("idle" if math.isnan(rate) else f"{100 * rate:.1f} %" for rate in score.per_xcd_l2_hit_rate)
-
-    return f"L2 hit rate of each XCD: {NAMES[0]} {rates(before)}; {NAMES[1]} {rates(after)}."
-
-
 def files(drawn: dict[str, Drawing], note: str) -> dict[str, bytes]:
     """PNG files of a run by name, for slides and mails."""
     return {file: png(drawn[name].make(), note=note, dpi=PNG_DPI) for name, file in FILES.items()}
@@ -186,7 +172,10 @@ def inline_svg(figure: Figure, name: str, theme: dict[str, str]) -> str:
     for at, axes in enumerate(figure.axes):
         axes.patch.set_gid(f"plot-{at}")
         axes.patch.set_facecolor("none")  # the page's paper
-    stream, titles = io.StringIO(), _name_titled(figure)
+    stream = io.StringIO()
+    titled: list[Any] = figure.findobj(lambda artist: hasattr(artist, "titles"))
+    for at, artist in enumerate(titled):
+        artist.set_gid(f"titled-{at}")
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "swizzle-sim"}):
         figure.savefig(stream, format="svg", facecolor="none", dpi=200, metadata={"Date": None})
     text = stream.getvalue()
@@ -198,7 +187,7 @@ def inline_svg(figure: Figure, name: str, theme: dict[str, str]) -> str:
     text = re.sub(r'(url\(|href=")#', rf"\1#{name}-", text).replace("xlink:href", "href")
     for colour, instead in theme.items():
         text = text.replace(f'"{colour}"', f'"{instead}"')
-    return _with_titles(re.sub(r"\n\s*", "\n", text), name, titles)
+    return _with_titles(re.sub(r"\n\s*", "\n", text), name, [artist.titles for artist in titled])
 
 
 def _attributes(style: str) -> str:
@@ -210,16 +199,10 @@ def _attributes(style: str) -> str:
     return " ".join(f'{key}="{value}"' for key, value in found.items())
 
 
-def _name_titled(figure: Figure) -> list[list[str]]:
-    """Name the artists that have titles, before the figure is written; their titles, in the order of the names."""
-    found: list[Any] = figure.findobj(lambda artist: hasattr(artist, "titles"))
-    for at, artist in enumerate(found):
-        artist.set_gid(f"titled-{at}")
-    return [artist.titles for artist in found]
-
-
 def _with_titles(svg: str, name: str, titles: Sequence[Sequence[str]]) -> str:
     """Put titles into an SVG text; an artist of whose markers some are not drawn gets none, rather than wrong ones."""
+    from markupsafe import escape
+
     for at, mine in enumerate(titles):
         begin = svg.find(f'<g id="{name}-titled-{at}">')
         if begin < 0:  # drawn as an image
@@ -227,7 +210,7 @@ def _with_titles(svg: str, name: str, titles: Sequence[Sequence[str]]) -> str:
         head = svg.index(">", begin) + 1
         after = svg.find("<g id=", head)
         end = after if after >= 0 else len(svg)
-        body, said = svg[head:end], [_title(one) for one in mine]
+        body, said = svg[head:end], [f"<title>{escape(cut(visible(one), LONGEST_TITLE))}</title>" for one in mine]
         if len(_MARKER.findall(body)) == len(said):
             each = iter(said)
             body = _MARKER.sub(lambda use, each=each: f"<use {use[1]}>{next(each)}</use>", body)  # type: ignore[misc]
@@ -235,12 +218,6 @@ def _with_titles(svg: str, name: str, titles: Sequence[Sequence[str]]) -> str:
             body = said[0] + body
         svg = svg[:head] + body + svg[end:]
     return svg
-
-
-def _title(text: str) -> str:
-    from markupsafe import escape
-
-    return f"<title>{escape(cut(visible(text), LONGEST_TITLE))}</title>"
 
 
 def slider_data(grid: Grid, schedules: tuple[Schedule, ...]) -> dict[str, Any]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 FILE = DRAWS
 LAUNCHED = "the order as launched"  # the launch order's name in FILE and in JSON documents
+SPOKEN = {LAUNCHED: "launch order"}  # where people read it
 MOST_DRAWS, FEWEST_DRAWS = 8, 2
 LOOKUPS = 1e9  # that the draws may take, but for the fewest, as `Scorer.lookups`: about 8 s on two cores
 FINALISTS = 3
@@ -48,7 +49,6 @@ def compare_finalists(
     *,
     of: str = "l2_hit_rate",
     draws: int | None = None,
-    seed: int = 0,
     threads: int | None = None,
     on_replay: OnReplay | None = None,
 ) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def compare_finalists(
         draws = min(MOST_DRAWS, max(FEWEST_DRAWS, int(LOOKUPS / (scorer.lookups * len(finalists))) - 1))
     scores = [one.score for one in finalists]
     known = [[getattr(score, FIGURES[of]) for score in scores]] if all(scores) else []
-    settings = [*([] if known else [{}]), *latin_hypercube_settings(constants, draws, seed)]
+    settings = [*([] if known else [{}]), *latin_hypercube_settings(constants, draws, 0)]
     found, _ = replay_draws(scorer, [one.order for one in finalists], settings, threads=threads, on_replay=on_replay)
     values = np.array([*known, *([figures[FIGURES[of]] for figures in row] for row in found)], float)
     costs = -values if of == "l2_hit_rate" else np.log(values)
@@ -126,7 +126,8 @@ def stored_lines(folder: Path) -> list[str]:
 
 def stability_lines(found: Mapping[str, Any]) -> list[str]:
     """One line for the ties with the best, one for the orders that it always beats, one for the guesses."""
-    pairs, best, of = found["pairs"], _name(found["pairs"][0]["better"]), OBJECTIVES[found["of"]]
+    pairs, of = found["pairs"], OBJECTIVES[found["of"]]
+    best = SPOKEN.get(pairs[0]["better"], pairs[0]["better"])
     unit = "points" if of.largest else "%"
     near = [_gap(pair, unit) for pair in pairs if not pair["apart"]]
     ahead = [_gap(pair, unit) for pair in pairs if pair["apart"]]
@@ -137,12 +138,8 @@ def stability_lines(found: Mapping[str, Any]) -> list[str]:
     return [*lines, f"  ({said}, under {found['draws']} other guesses of {of_what})"]
 
 
-def _name(name: str) -> str:
-    return "launch order" if name == LAUNCHED else name
-
-
 def _gap(pair: Mapping[str, Any], unit: str) -> str:
     """Name of the worse of two, and how far it is behind."""
     low, high = (f"{100 * pair[key]:+.2f}" for key in ("low", "high"))
     gap = "equal" if pair["low"] == pair["high"] == 0 else f"{low} {unit}" if low == high else f"{low} to {high} {unit}"
-    return f"{_name(pair['worse'])} ({gap})"
+    return f"{SPOKEN.get(pair['worse'], pair['worse'])} ({gap})"

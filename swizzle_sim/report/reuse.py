@@ -48,13 +48,7 @@ class Reuse:
 
 
 def reuse_of(plan: Plan, order: np.ndarray, *, workgroups_per_cu: int, grid: Grid) -> Reuse:
-    """Classes of reuse of one order.
-
-    Parameters
-    ----------
-    order : (n_workgroups,) int64
-        A permutation.
-    """
+    """Classes of reuse of one order, a permutation."""
     l2 = plan.gpu.l2
     if l2.fetch_bytes < l2.line_bytes:  # a miss fetches a piece of a line, so pieces are what hits and misses
         plan = replace(plan, trace=plan.trace.with_lines_of(l2.fetch_bytes))

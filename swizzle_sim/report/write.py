@@ -30,10 +30,7 @@ BIN_FS = 1_000_000  # the replay doubles it until a kernel has 2048 to 4096 bins
 def write_report(history: History, scorer: Scorer | None = None, *, refresh_s: int = 0) -> Path:
     """Write ``report.html``, the pictures and the best swizzle into the folder of a run.
 
-    Parameters
-    ----------
-    refresh_s : int [s]
-        How often a browser loads the page anew, for a run that is not over; 0 for never.
+    A browser loads the page of a run that is not over anew every ``refresh_s``, of 0 never.
     """
     about, attempts, folder = history.about, list(history), history.folder
     scorer = scorer or recorded_scorer(about)
@@ -43,7 +40,8 @@ def write_report(history: History, scorer: Scorer | None = None, *, refresh_s: i
     page = frame(scorer, history, attempts, ranking, spending)
     if ordered := ranking.order(attempts):
         best = ordered[0]
-        scores, sources = (_baseline(scorer, attempts), _score_of(best)), best_sources(best, about)
+        baseline = attempts[0].score if attempts[0].number == 0 else None  # lost, it is computed anew
+        scores, sources = (baseline or scorer.baseline, _score_of(best)), best_sources(best, about)
         replayed = pictures.replay_pair(scorer, scorer.permutation(best.swizzle))
         drawn = pictures.drawings(scorer, attempts, ranking, replayed, scores)
         files = pictures.files(drawn, f"simulated, {scorer.replay} replay")
@@ -60,17 +58,7 @@ def write_report(history: History, scorer: Scorer | None = None, *, refresh_s: i
 
 
 def write_best(history: History) -> None:
-    """Write the best swizzle alone into the folder of a run: its text, Triton and HIP; nothing where none was scored.
-
-    Parameters
-    ----------
-    history : History
-
-    Raises
-    ------
-    RunError
-        If the folder cannot be written.
-    """
+    """Write the best swizzle alone into the folder of a run as text, Triton and HIP; nothing where none was scored."""
     for best in ranking_of(history.about, history.folder).order(list(history))[:1]:
         for name, text in best_sources(best, history.about).items():
             write_whole(history.folder / name, text.encode())
@@ -90,11 +78,6 @@ def best_sources(best: Attempt, about: Mapping[str, Any]) -> dict[str, str]:
         "best_triton.py": f"# {note}\n{emit_triton(swizzle.form)}",
         "best.hip": f"// {note}\n{emit_hip(swizzle.form, cluster=about.get('cluster', 1))}",
     }
-
-
-def _baseline(scorer: Scorer, attempts: list[Attempt]) -> Score:
-    """Score in launch order: the run's own, or computed anew if it was lost."""
-    return attempts[0].score if attempts[0].number == 0 and attempts[0].score else scorer.baseline
 
 
 def _score_of(attempt: Attempt) -> Score:

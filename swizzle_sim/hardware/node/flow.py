@@ -114,7 +114,9 @@ class Flow:
         if not self.given.no_count and right:
             self._count(right)
         shutil.rmtree(self.stored, ignore_errors=True)
-        complete = self._complete()
+        wanted = {"time_us": not self.given.no_time, "counters": not self.given.no_count}
+        entries = self.store.document["candidates"].values()
+        complete = all(entry.get(key) for entry in entries for key in wanted if wanted[key])
         self.store.document |= {"state": "finished", "complete": complete, "ended": _now()}
         self.store.save()
         self._tell()
@@ -301,11 +303,6 @@ class Flow:
         self.store.document |= {"state": "probed", "complete": False, "ended": _now()}
         self.store.save()
         return 0 if counts else 1
-
-    def _complete(self) -> bool:
-        wanted = [key for key, off in (("time_us", self.given.no_time), ("counters", self.given.no_count)) if not off]
-        entries = self.store.document["candidates"].values()
-        return all(entry.get(key) for entry in entries for key in wanted)
 
     def _tell(self) -> None:
         document, known = self.store.document, {one["id"]: one for one in self.manifest["candidates"]}

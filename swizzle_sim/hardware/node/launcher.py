@@ -26,12 +26,8 @@ COUNTED = 3  # launches a profiler is shown, after those that warm up
 COUNT_WARMUPS = 1
 SHOWN = 4  # launches in a row that a profiler is shown of a kernel with more: the rest are like the second
 SHARED = 49152  # [bytes]: up to which a kernel has it without asking
-PREFER_SHARED, OWN_SHARED, MOST_SHARED, OPTIN = (
-    1,
-    1,
-    8,
-    97,
-)  # of CUDA's CU_FUNC_CACHE, twice CU_FUNC_ and CU_DEVICE_ATTRIBUTE
+# of CUDA's CU_FUNC_CACHE, twice CU_FUNC_ and CU_DEVICE_ATTRIBUTE
+PREFER_SHARED, OWN_SHARED, MOST_SHARED, OPTIN = 1, 1, 8, 97
 PACKED = {"i1": "b", "i8": "b", "i16": "h", "i32": "i", "i64": "q", "u1": "B", "u8": "B", "u16": "H", "u32": "I"}
 PACKED |= {"u64": "Q", "fp16": "e", "fp32": "f", "fp64": "d"}
 LIBRARIES = {"amd": "libamdhip64.so", "nvidia": "libcuda.so.1"}
@@ -168,8 +164,8 @@ def main(words: list[str], _: Path) -> int:
     parser.add_argument("--counted", type=int, default=COUNTED)
     parser.add_argument("--flush-bytes", type=int, default=0)
     given = parser.parse_args(words)
-    stored = {one["what"]: one for one in lines_of(given.stored / STORED) if one["what"] == "buffers"}["buffers"]
-    kernels = {one["candidate"]: one for one in lines_of(given.stored / STORED) if one["what"] == "kernel"}
+    *lines, stored = lines_of(given.stored / STORED)  # the buffers last
+    kernels = {one["candidate"]: one for one in lines}
     library = Library(stored["vendor"], given.library or LIBRARIES[stored["vendor"]])
     buffers = Buffers(library, given.stored, stored["buffers"])
     flush = library.made("malloc", ctypes.c_size_t(given.flush_bytes)) if given.flush_bytes else None

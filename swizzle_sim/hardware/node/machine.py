@@ -12,14 +12,15 @@ from .manifest import Refused
 from .processes import run
 
 MODEL = re.compile(r"\b(MI\d{2,3}[AXP]?|[ABHLTV]\d{2,3}[A-Z]?|GB?\d{3})\b")
+_PROPERTY = re.compile(r"^\s*(\S+)\s+(\d+)\s*$", re.MULTILINE)  # a name and a number
 KFD = "class/kfd/kfd/topology/nodes"
 PARTITION = "class/drm/card*/device/current_{what}_partition"
 
 
 def amd_topology(sys: Path = Path("/sys")) -> dict[str, Any]:
     """Topology of the AMD GPUs as the kernel driver gives it: XCDs, CUs, partition and memory modes."""
-    nodes = [_properties(path) for path in sorted((sys / KFD).glob("*/properties"))]
-    gpus = [node for node in nodes if node.get("simd_count", 0) > 0]
+    nodes = [_PROPERTY.findall(_text(path)) for path in sorted((sys / KFD).glob("*/properties"))]
+    gpus = [node for pairs in nodes if (node := {name: int(n) for name, n in pairs}).get("simd_count", 0) > 0]
     found: dict[str, Any] = {"devices": len(gpus)}
     facts: dict[str, set[Any]] = {
         "xcds": {node["num_xcc"] for node in gpus if "num_xcc" in node},
@@ -33,11 +34,6 @@ def amd_topology(sys: Path = Path("/sys")) -> dict[str, Any]:
         elif values:
             found[f"{key}_differ"] = sorted(map(str, values))
     return found
-
-
-def _properties(path: Path) -> dict[str, int]:
-    pairs = (line.split() for line in _text(path).splitlines())
-    return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdigit()}
 
 
 def _text(path: Path) -> str:

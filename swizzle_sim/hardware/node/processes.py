@@ -8,9 +8,10 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 GRACE_S = 5.0  # between SIGTERM and SIGKILL
 TAIL = 4000  # last characters of the output
@@ -26,22 +27,13 @@ class Outcome:
     tail: str  # end of what it printed
 
 
-def run(
-    command: Sequence[str], *, log: Path, limit_s: float, cwd: Path | None = None, env: Mapping[str, str] | None = None
-) -> Outcome:
+def run(command: Sequence[str], *, log: Path, limit_s: float, cwd: Path | None = None) -> Outcome:
     """Run a program, without a shell, and wait for it."""
     began = time.monotonic()
     with open(log, "wb") as out:
         try:
-            child = subprocess.Popen(
-                list(command),
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                cwd=cwd,
-                env={**os.environ, **(env or {})},
-                start_new_session=True,
-            )
+            streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": subprocess.STDOUT}
+            child = subprocess.Popen(list(command), cwd=cwd, start_new_session=True, **streams)
         except OSError as error:
             return Outcome("missing", None, 0.0, f"{command[0]}: {error.strerror}")
         try:
@@ -53,7 +45,7 @@ def run(
         except BaseException:
             _end(child)
             raise
-    return Outcome(state, code, time.monotonic() - began, tail_of(log))
+    return Outcome(state, code, time.monotonic() - began, log.read_bytes()[-TAIL:].decode("utf-8", "replace").strip())
 
 
 def _end(child: subprocess.Popen) -> None:
@@ -65,24 +57,10 @@ def _end(child: subprocess.Popen) -> None:
             child.wait(timeout=GRACE_S)
         except subprocess.TimeoutExpired:
             continue
-        if not _alive(child.pid):
+        try:
+            os.killpg(child.pid, 0)
+        except (ProcessLookupError, PermissionError):  # all are gone
             return
-
-
-def _alive(group: int) -> bool:
-    try:
-        os.killpg(group, 0)
-    except (ProcessLookupError, PermissionError):
-        return False
-    return True
-
-
-def tail_of(log: Path) -> str:
-    """End of a log."""
-    try:
-        return log.read_bytes()[-TAIL:].decode("utf-8", "replace").strip()
-    except OSError:
-        return ""
 
 
 def version_of(program: str, log: Path, lines: int) -> str:

@@ -61,28 +61,22 @@ def read_rocpd(path: Path) -> tuple[list[CountedLaunch], list[str]]:
     return list(found.values()), []
 
 
-def whole_lines(path: Path, notes: list[str]) -> list[str]:
-    """Lines of a file; none of one that cannot be read, and a last line without an end is left out with a note."""
-    try:
-        text = path.read_text(encoding="utf-8-sig", errors="replace")
-    except OSError as error:
-        notes.append(f"{path.name}: {error.strerror}")
-        return []
-    lines = text.splitlines()
-    if lines and not text.endswith("\n"):
-        notes.append(f"{path.name}: ends within a line, which is left out")
-        lines.pop()
-    return lines
-
-
 def _about(row: dict[str, str]) -> dict[str, str]:
     return {name: row[name] for name in _KEPT if row.get(name)}
 
 
 def _rows(path: Path, notes: list[str]) -> Iterator[dict[str, str]]:
-    lines = whole_lines(path, notes)
-    if not lines and notes:
+    try:
+        text = path.read_text(encoding="utf-8-sig", errors="replace")
+    except OSError as error:
+        notes.append(f"{path.name}: {error.strerror}")
         return
+    lines = text.splitlines()
+    if lines and not text.endswith("\n"):
+        notes.append(f"{path.name}: ends within a line, which is left out")
+        lines.pop()
+        if not lines:
+            return
     reader = csv.DictReader(lines, restval=None)
     missing = [name for name in NEEDED if name not in (reader.fieldnames or ())]
     if missing:

@@ -41,13 +41,6 @@ class Clock:
         self.states = {name: text.format(mib=flush_bytes >> 20) for name, text in STATES.items()}
         self.flush = torch.zeros(flush_bytes // 4, dtype=torch.int32, device="cuda")
 
-    def warm_up(self) -> None:
-        """Launch everything a few times: compile, raise the clocks."""
-        for _ in range(WARMUPS):
-            for launch in self.launches.values():
-                launch()
-        torch.cuda.synchronize()
-
     def cold(self) -> None:
         """Fill the caches with other data, without leaving dirty lines."""
         self.flush.sum()
@@ -226,7 +219,9 @@ class Work:
                 launches[name] = launch
         if samples and launches:
             clock = Clock(launches, flush_bytes, self.manifest["launch"]["launches"])
-            clock.warm_up()
+            for launch in [*launches.values()] * WARMUPS:  # compile, raise the clocks
+                launch()
+            torch.cuda.synchronize()
             board = Board(torch.cuda.get_device_properties(0))
             board.read()
             for batch in clock.samples(samples):

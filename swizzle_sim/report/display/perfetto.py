@@ -21,14 +21,19 @@ from xcd_model.replay.traffic import READ_MISSES, READ_REQUESTS, WRITE_MISSES, W
 def perfetto_trace(spans: np.ndarray, order: np.ndarray, traffic: Traffic, gpu: Gpu, title: str) -> str:
     """Trace of one timed replay, as text.
 
-    Parameters
-    ----------
-    spans : (num_pids, 5) int64 array [fs, fs, slot, requests, requests]
-        As `xcd_model.replay_timed` fills it; -1 of workgroups that touch nothing, which are left out.
-    order : (num_pids,) int array
-        Tile that each workgroup computes.
+    spans : (num_pids, 5) int64 [fs, fs, slot, requests, requests], -1 of workgroups that touch nothing: left out
+    order : (num_pids,) int, tile that each workgroup computes
     """
-    events = [*_names(spans, gpu), *_workgroups(spans, order, gpu), *_misses(traffic)]
+    events = [*_names(spans, gpu)]
+    for pid, ((begin, end, slot, requests, misses), tile) in enumerate(
+        zip(spans.tolist(), order.tolist(), strict=True)
+    ):
+        if slot >= 0:
+            xcd = seat_of(slot, gpu.xcds, gpu.cus_per_xcd).xcd
+            at = {"pid": xcd, "tid": slot, "ts": begin / 1e9, "dur": (end - begin) / 1e9}
+            told = {"tile": tile, "L2 requests": requests, "L2 misses": misses}
+            events.append({"name": f"workgroup {pid}", "ph": "X", **at, "args": told})
+    events += _misses(traffic)
     about = {"title": title, "kind": "simulated, timed replay; not a measurement"}
     return json.dumps({"traceEvents": events, "displayTimeUnit": "ns", "otherData": about}, separators=(",", ":"))
 
@@ -42,16 +47,6 @@ def _names(spans: np.ndarray, gpu: Gpu) -> Iterator[dict[str, Any]]:
         at = {"pid": seat.xcd, "tid": slot}
         yield {"name": "thread_name", "ph": "M", **at, "args": {"name": name}}
         yield {"name": "thread_sort_index", "ph": "M", **at, "args": {"sort_index": seat.cu * 64 + seat.row}}
-
-
-def _workgroups(spans: np.ndarray, order: np.ndarray, gpu: Gpu) -> Iterator[dict[str, Any]]:
-    for pid, (span, tile) in enumerate(zip(spans.tolist(), order.tolist(), strict=True)):
-        begin, end, slot, requests, misses = span
-        if slot >= 0:
-            xcd = seat_of(slot, gpu.xcds, gpu.cus_per_xcd).xcd
-            at = {"pid": xcd, "tid": slot, "ts": begin / 1e9, "dur": (end - begin) / 1e9}
-            told = {"tile": tile, "L2 requests": requests, "L2 misses": misses}
-            yield {"name": f"workgroup {pid}", "ph": "X", **at, "args": told}
 
 
 def _misses(traffic: Traffic) -> Iterator[dict[str, Any]]:

@@ -63,18 +63,18 @@ def _first(at: int, length: int, most: int) -> int:
     return min(max(0, at - most // 2), max(0, length - most))
 
 
-def values(one: Shared, tiles: np.ndarray) -> np.ndarray:
-    """Share of each cell; nan where there is no tile."""
-    return np.where(tiles >= 0, one.share[tiles], np.nan)
-
-
 def draw_text(shared: Sequence[Shared], grid: Grid, workgroup: int, width: int, unicode: bool = True) -> str:
     """Maps of all tensors in characters, side by side as far as they fit."""
     cut = window(grid, workgroup, TEXT_ROWS, TEXT_COLS)
     steps = STEPS if unicode else PLAIN_STEPS
     maps: dict[tuple[str, ...], list[str]] = {}
     for one in shared:  # tensors with the same map share it
-        maps.setdefault(tuple(_text_rows(values(one, cut.tiles), cut.tiles, workgroup, steps)), []).append(one.tensor)
+        share = np.where(cut.tiles >= 0, one.share[cut.tiles], np.nan)
+        level = np.select([share == 0, share <= 1 / 3, share <= 2 / 3, share < 1], [0, 1, 2, 3], 4)
+        cells = np.array(list(steps))[level]
+        cells[cut.tiles == workgroup] = "X"
+        cells[cut.tiles < 0] = " "
+        maps.setdefault(tuple("".join(row) for row in cells), []).append(one.tensor)
     across = max(cut.tiles.shape[1], *(len(", ".join(names)) for names in maps.values()))
     at_once = max(1, (width + 3) // (across + 3))
     blocks = [[", ".join(names), *rows] for rows, names in maps.items()]
@@ -88,11 +88,3 @@ def draw_text(shared: Sequence[Shared], grid: Grid, workgroup: int, width: int, 
     lines.append(f"X workgroup {workgroup}; lines in common with it: {legend}")
     lines.append(f"down: {cut.row}, across: {cut.col}{'; ' + cut.note if cut.note else ''}")
     return "\n".join(lines)
-
-
-def _text_rows(share: np.ndarray, tiles: np.ndarray, workgroup: int, steps: str) -> list[str]:
-    level = np.select([share == 0, share <= 1 / 3, share <= 2 / 3, share < 1], [0, 1, 2, 3], 4)
-    cells = np.array(list(steps))[level]
-    cells[tiles == workgroup] = "X"
-    cells[tiles < 0] = " "
-    return ["".join(row) for row in cells]

@@ -37,18 +37,7 @@ def is_ribbon(grid: Grid) -> bool:
 
 
 def plane(grid: Grid, of_tile: np.ndarray) -> np.ndarray:
-    """Lay values of tiles out as the tiles lie.
-
-    Parameters
-    ----------
-    of_tile : (num_pids,) array
-        Value of each tile.
-
-    Returns
-    -------
-    values : (num_pid_m, num_pid_n) array
-        For a grid without two tile axes, lines of `RIBBON` tiles, the last filled up with `NO_TILE`.
-    """
+    """Values of all tiles as they lie, (num_pid_m, num_pid_n); without two axes lines of `RIBBON`, then `NO_TILE`."""
     if is_ribbon(grid):
         width = min(RIBBON, grid.num_pids)
         filled = np.full(-(-grid.num_pids // width) * width, NO_TILE, of_tile.dtype)
@@ -61,28 +50,14 @@ def plane(grid: Grid, of_tile: np.ndarray) -> np.ndarray:
 
 
 def tile_map(grid: Grid, xcd: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """XCD of each tile, laid out as by `plane`.
-
-    Parameters
-    ----------
-    xcd : (num_pids,) int array
-        XCD of each hardware id.
-    order : (num_pids,) int array
-        Tile that each hardware id computes.
-    """
+    """XCD of each tile, laid out as by `plane`, from the XCD of each hardware id and the tile that it computes."""
     of_tile = np.empty(grid.num_pids, np.int32)
     of_tile[order] = xcd
     return plane(grid, of_tile)
 
 
 def map_png(xcd: np.ndarray, num_xcds: int) -> bytes:
-    """PNG of a map of XCDs, one pixel a tile, to be scaled up without smoothing.
-
-    Parameters
-    ----------
-    xcd : (rows, columns) int array
-        XCD of each tile; `NO_TILE` is transparent.
-    """
+    """PNG of a (rows, columns) map of XCDs, one pixel a tile, `NO_TILE` transparent, to be scaled up unsmoothed."""
     from PIL import Image  # noqa: PLC0415  (matplotlib's; the process that serves the page draws only on request)
 
     image = Image.fromarray(np.where(xcd < 0, num_xcds, xcd).astype(np.uint8))
@@ -94,14 +69,7 @@ def map_png(xcd: np.ndarray, num_xcds: int) -> bytes:
 
 
 def draw_xcds(axes: Axes, tiles: np.ndarray, title: str, num_xcds: int, numbered_side: int = NUMBERED_SIDE) -> None:
-    """Draw the XCD of each tile; small maps carry its number too.
-
-    Parameters
-    ----------
-    tiles : (rows, columns) int array
-        XCD of each tile, `NO_TILE` where there is none.
-    numbered_side : int [tiles]
-    """
+    """Draw a (rows, columns) map of XCDs, `NO_TILE` where there is none; small maps carry their numbers too."""
     from matplotlib.colors import to_rgba_array
 
     colours = [xcd_colour(x) for x in range(num_xcds)]
