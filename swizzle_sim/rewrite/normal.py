@@ -92,9 +92,9 @@ class _Terms:
     def coordinates(self) -> list[Stmt]:
         """Coordinates under the names that the candidate reads, and those that it leaves alone."""
         named = {name: self._coordinate(name) for name in sorted(set(self.form.inputs) & COORDINATES)}
-        made: list[Stmt] = [Assign(self._fresh(name), self._coordinate(name)) for name in self._left_alone()]
-        own = axes_of(self.grid)
-        return made + [Assign(name, term) for name, term in named.items() if name not in own]
+        self.own = {name: self._fresh(f"own_{name}") for name in self._left_alone()}
+        made: list[Stmt] = [Assign(own, self._coordinate(name)) for name, own in self.own.items()]
+        return made + [Assign(name, term) for name, term in named.items() if name not in axes_of(self.grid)]
 
     def answer(self) -> list[Stmt]:
         """The launch's own coordinates from those the candidate computed."""
@@ -131,12 +131,10 @@ class _Terms:
         return Name(name if name in self.form.results else self.own[name])
 
     def _fresh(self, name: str) -> str:
-        fresh = f"own_{name}"
-        while fresh in self.busy:
-            fresh += "_"
-        self.busy.add(fresh)
-        self.own[name] = fresh
-        return fresh
+        while name in self.busy:
+            name += "_"
+        self.busy.add(name)
+        return name
 
     def _stable(self, name: str) -> Name:
         """Return a count as it was before the candidate's own statements."""
@@ -144,11 +142,7 @@ class _Terms:
         if name not in self.changed:
             return Name(name)
         if name not in self.saved:
-            copy = f"all_{name}"
-            while copy in self.busy:
-                copy += "_"
-            self.busy.add(copy)
-            self.saved[name] = copy
+            self.saved[name] = self._fresh(f"all_{name}")
         return Name(self.saved[name])
 
     def _count(self, name: str) -> Expr:

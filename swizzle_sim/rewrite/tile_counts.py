@@ -51,7 +51,8 @@ def tile_counts(
         if own is not None:
             texts[name] = ast.unparse(own)
         elif other is not None:
-            texts[name] = f"{total} // {_bracketed(other)}"
+            text = ast.unparse(other)
+            texts[name] = f"{total} // {text if isinstance(other, ast.Call | ast.Name | ast.Constant) else f'({text})'}"
         else:
             assert grid.tiles is not None
             raise RewriteError(
@@ -103,8 +104,3 @@ def _only(name: str, definitions: Definitions, points: list[tuple[Grid, dict]]) 
         one for one in definitions.divisors() if fits(one)
     ]
     return fitting[0] if len(fitting) == 1 else None
-
-
-def _bracketed(node: ast.expr) -> str:
-    text = ast.unparse(node)
-    return text if isinstance(node, ast.Call | ast.Name | ast.Constant) else f"({text})"

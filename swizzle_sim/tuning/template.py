@@ -74,7 +74,6 @@ class Template:
         self.why: dict[str, str] = {}  # of each reason, the first configuration and its words
         self._found: dict[tuple[int, ...], Instance] = {}
         self._launches: dict[tuple[int, ...], Launch] = {}
-        self._stores = b""
         self.problem = self._why_fixed()
         self.numbers: Parametrised | None = None  # of a user's kernel none of whose constants is a parameter
         self.no_numbers = ""  # why there are none
@@ -290,7 +289,7 @@ class Template:
             return self.base
         try:
             made = self._captured(values, found.resources) if self.base.file else self._made(values)
-            why = "" if self._stored(made) == self._as_stored() else "stores other parts of its outputs"
+            why = "" if self._stored(made) == self._as_stored else "stores other parts of its outputs"
         except SwizzleSimError as error:
             why = str(error)
         if why:
@@ -309,9 +308,9 @@ class Template:
         manifest = {**manifest, "resources": {self.gpu.arch: asdict(resources)}}
         return kernel_of(trace, manifest, self.gpu.arch, request, file=name_of(request))
 
+    @cached_property
     def _as_stored(self) -> bytes:
-        self._stores = self._stores or self._stored(self.base)
-        return self._stores
+        return self._stored(self.base)
 
     def _stored(self, one: Kernel) -> bytes:
         return stored_sectors(one.build_trace(self.gpu.l2.line_bytes)).tobytes()
