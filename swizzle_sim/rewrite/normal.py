@@ -92,7 +92,9 @@ class _Terms:
     def coordinates(self) -> list[Stmt]:
         """Coordinates under the names that the candidate reads, and those that it leaves alone."""
         named = {name: self._coordinate(name) for name in sorted(set(self.form.inputs) & COORDINATES)}
-        self.own = {name: self._fresh(f"own_{name}") for name in self._left_alone()}
+        flat_tiles = self.flat and self.tiled and self.form.results[0] in HANDED
+        left_alone = [name for name in HANDED if flat_tiles and name not in self.form.results]
+        self.own = {name: self._fresh(f"own_{name}") for name in left_alone}
         made: list[Stmt] = [Assign(own, self._coordinate(name)) for name, own in self.own.items()]
         return made + [Assign(name, term) for name, term in named.items() if name not in axes_of(self.grid)]
 
@@ -120,12 +122,6 @@ class _Terms:
             Assign("pid_y", Binary("%", Binary("//", pid, x), y)),
             Assign("pid_z", Binary("//", pid, _product(x, y))),
         ]
-
-    def _left_alone(self) -> list[str]:
-        """Coordinates of the answer's group that the candidate does not compute, where the answer needs them."""
-        if self.flat and self.tiled and self.form.results[0] in HANDED:
-            return [name for name in HANDED if name not in self.form.results]
-        return []
 
     def _result(self, name: str) -> Name:
         return Name(name if name in self.form.results else self.own[name])

@@ -109,7 +109,10 @@ class Template:
         """Values of each constant and option."""
         launch = self.base.launch
         assert launch
-        varied = self._varied() if launch.config else {}
+        varied: dict[str, set[int]] = {}  # values of each constant in the configurations of the autotuner
+        for one in self.autotuned:
+            for name, number in one.integers.items():
+                varied.setdefault(name, set()).add(number)
         found: dict[str, tuple[int, ...]] = {}
         for name, value in launch.constexprs.items():
             known = self.base.file or name in self.base.problem
@@ -134,15 +137,6 @@ class Template:
         given = {name for one in [launch, *self.autotuned] if one for name in one.options}
         wanted = {name for name in found if has_product or name not in OF_PRODUCTS} if self._all_options else given
         return {name: values for name, values in found.items() if name in wanted}
-
-    def _varied(self) -> dict[str, set[int]]:
-        """Values of each constant in the configurations of the autotuner."""
-        found: dict[str, set[int]] = {}
-        for launch in self.autotuned:
-            for name, value in launch.constexprs.items():
-                if type(value) is int:
-                    found.setdefault(name, set()).add(value)
-        return found
 
     @cached_property
     def autotuned(self) -> list[Launch]:

@@ -206,6 +206,16 @@ class Launch:
         """The tensor arguments."""
         return {name: value for name, value in self.arguments.items() if isinstance(value, Array)}
 
+    @property
+    def scalars(self) -> dict[str, Any]:
+        """What is no tensor, by parameter."""
+        return {n: value for n, value in {**self.arguments, **self.constexprs}.items() if not isinstance(value, Array)}
+
+    @property
+    def integers(self) -> dict[str, int]:
+        """Integers of the launch, by parameter."""
+        return {name: value for name, value in self.scalars.items() if type(value) is int}
+
     def __post_init__(self):
         for name, array in self.arrays.items():
             owner = self.arrays.get(array.same_as)
