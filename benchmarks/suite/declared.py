@@ -21,7 +21,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -57,15 +57,16 @@ GRIDS: dict[int, tuple[tuple[int, ...], ...]] = {
 COMPILER = "compiled for gfx942 with Triton 3.9"
 WAVE_SIZE = 64
 FEWEST_VGPRS, MOST_VGPRS = 16, 512
+N = TypeVar("N", int, np.ndarray)
 NUMPY = {"fp16": np.float16, "fp32": np.float32, "int8": np.int8, "int32": np.int32}
 
 
-def cdiv(a: int, b: int) -> int:
+def cdiv(a: N, b: int) -> N:
     """Quotient, rounded up: tiles of ``b`` that ``a`` items need."""
     return -(-a // b)
 
 
-def up(a: int, b: int) -> int:
+def up(a: N, b: int) -> N:
     """Items of the whole tiles of ``b`` that ``a`` items need."""
     return cdiv(a, b) * b
 

@@ -16,11 +16,11 @@ from .gemm import product
 
 
 class Piece(NamedTuple):
-    """K steps ``first .. first + count - 1`` of a tile, an entry for each workgroup; ``count`` 0 where it has none."""
+    """K steps ``first .. first + steps - 1`` of a tile, an entry for each workgroup; ``steps`` 0 where it has none."""
 
     tile: np.ndarray
     first: np.ndarray
-    count: np.ndarray
+    steps: np.ndarray
 
 
 def schedule(tiles: int, steps: int, programs: int) -> tuple[list[Piece], np.ndarray]:
@@ -48,8 +48,8 @@ def access(s, build, pid, a, b, c, partial, lock) -> None:
     pieces, share = schedule(s.tiles, s.steps, s.PROGRAMS)
     for piece in pieces:
         _product(s, build, a, b, piece)
-        begins, continues = (piece.count > 0) & (piece.first == 0), (piece.count > 0) & (piece.first > 0)
-        _add_partials(s, build, partial, lock, share, np.where(begins, piece.count, s.steps))
+        begins, continues = (piece.steps > 0) & (piece.first == 0), (piece.steps > 0) & (piece.first > 0)
+        _add_partials(s, build, partial, lock, share, np.where(begins, piece.steps, s.steps))
         pid_m, pid_n = tile_of(s, piece.tile)
         row, col = pid_m * s.BLOCK_SIZE_M, pid_n * s.BLOCK_SIZE_N
         build.step(build.write(c, row=row, col=col, rows=s.BLOCK_SIZE_M * begins, cols=s.BLOCK_SIZE_N))
@@ -69,8 +69,8 @@ def tile_of(s: Sizes, tile: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _product(s, build, a, b, piece: Piece) -> None:
     """Loads of A and B for each step of a piece."""
-    trip = np.arange(max(1, int(piece.count.max())))[None, :]
-    runs = trip < piece.count[:, None]
+    trip = np.arange(max(1, int(piece.steps.max())))[None, :]
+    runs = trip < piece.steps[:, None]
     pid_m, pid_n = tile_of(s, piece.tile)
     inner = (piece.first[:, None] + trip) * s.BLOCK_SIZE_K
     row, col = pid_m[:, None] * s.BLOCK_SIZE_M, pid_n[:, None] * s.BLOCK_SIZE_N

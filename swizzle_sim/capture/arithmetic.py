@@ -39,12 +39,8 @@ def is_flat(table: Patterns, p: Column) -> bool:
 def combine(table: Patterns, name: Hashable, function: Callable, *columns: Column) -> tuple[Column, Column]:
     """``(u, p)`` of a function of the columns' rows, worked out once for each row."""
     rows, inverse = rows_of(columns)
-    found = [table.remember((name, *row), partial(_split, table, function, row)) for row in rows]
+    found = [table.remember((name, *row), partial(lambda row: table.split(function(*row)), row)) for row in rows]
     return spread([u for u, _ in found], inverse), spread([p for _, p in found], inverse)
-
-
-def _split(table: Patterns, function: Callable, row: tuple) -> tuple[int, int]:
-    return table.split(function(*row))
 
 
 def _checked(table: Patterns, u: Column, p: Column, kind: np.dtype, dtype) -> Known | None:
@@ -71,13 +67,9 @@ def multiply(table: Patterns, a: Known, b: Known) -> Known | None:
         a, b = b, a
     if max(map(abs, bounds(table, a.u, a.p))) * max(map(abs, bounds(table, b.u, b.p))) >= SAFE:
         return None
-    first, p = combine(table, "mul", lambda pa, pb, ub: table[pa] * (ub + table[pb]), a.p, b.p, _if_block(table, a, b))
+    factor = 0 if is_flat(table, a.p) else b.u  # where it changes the pattern
+    first, p = combine(table, "mul", lambda pa, pb, ub: table[pa] * (ub + table[pb]), a.p, b.p, factor)
     return _checked(table, a.u * b.u + first, p, kind, a.dtype)
-
-
-def _if_block(table: Patterns, a: Known, b: Known) -> Column:
-    """The factor, where it changes the pattern."""
-    return 0 if is_flat(table, a.p) else b.u
 
 
 def divide(table: Patterns, a: Known, b: Known, *, remainder: bool) -> Known | None:
@@ -93,16 +85,10 @@ def divide(table: Patterns, a: Known, b: Known, *, remainder: bool) -> Known | N
         _, p = combine(table, "shape", lambda pa, pb: table[pa] + table[pb], a.p, b.p)
     elif low < 0 or np.any(np.less(b.u, 0)):
         return None
-    elif remainder:
-        u = 0
-        first, p = combine(
-            table, "mod", lambda pa, pb, d, m: (m + table[pa]) % (d + table[pb]), a.p, b.p, b.u, a.u % b.u
-        )
     else:
-        u = a.u // b.u
-        first, p = combine(
-            table, "div", lambda pa, pb, d, m: (m + table[pa]) // (d + table[pb]), a.p, b.p, b.u, a.u % b.u
-        )
+        way, u = (np.mod, 0) if remainder else (np.floor_divide, a.u // b.u)
+        columns = a.p, b.p, b.u, a.u % b.u
+        first, p = combine(table, way, lambda pa, pb, d, m: way(m + table[pa], d + table[pb]), *columns)
     return _checked(table, u + first, p, kind, a.dtype)
 
 
@@ -175,16 +161,15 @@ def select(table: Patterns, where: Known, a: Known, b: Known) -> Known | None:
     u = np.where(none, b.u, a.u)
     gap = np.where(every | none, 0, np.subtract(b.u, a.u))
 
-    first, p = combine(table, "choose", _choose(table), where.p, a.p, b.p, _column(gap))
+    def choose(c, pa, pb, gap):
+        return np.where(table[c], table[pa], table[pb] + gap)
+
+    first, p = combine(table, "choose", choose, where.p, a.p, b.p, _column(gap))
     return _checked(table, u + first, p, kind, a.dtype)
 
 
 def _column(values: np.ndarray) -> Column:
     return compress(values) if values.ndim else int(values)
-
-
-def _choose(table: Patterns) -> Callable:
-    return lambda c, pa, pb, gap: np.where(table[c], table[pa], table[pb] + gap)
 
 
 def convert(table: Patterns, a: Known, kind: np.dtype, dtype) -> Known | None:

@@ -23,6 +23,7 @@ from swizzle_sim.capture.values import (
     Patterns,
     Unknown,
     Value,
+    compress,
     element_type,
     force,
     item_bytes,
@@ -114,10 +115,7 @@ class FollowingBuilder:
 
     def create_get_program_id(self, axis: int) -> Known:
         """Program ids of all workgroups."""
-        zero = self._table.intern(np.zeros(1, np.int64))
-        ids = self._pids[axis]
-        same = bool((ids == ids[0]).all())
-        return Known(int(ids[0]) if same else ids, zero, np.int32, self._language.tl.int32)
+        return self.integer(compress(self._pids[axis]))
 
     def create_get_num_programs(self, axis: int) -> Known:
         """Side of the grid."""
@@ -135,8 +133,7 @@ class FollowingBuilder:
     def create_addptr(self, pointer: Value, offset: Value) -> Value:
         """Pointer plus items."""
         pointer, offset = known(pointer, "a pointer"), known(offset, "an address")
-        size = self._table.intern(np.zeros(1, np.int64))
-        step = Known(item_bytes(pointer.dtype), size, np.int64, None)
+        step = self.integer(item_bytes(pointer.dtype), "int64")
         wide = Known(offset.u, offset.p, np.int64, offset.dtype)
         moved = arithmetic.multiply(self._table, wide, step)
         found = moved and arithmetic.add(self._table, Known(pointer.u, pointer.p, np.int64, pointer.dtype), moved)

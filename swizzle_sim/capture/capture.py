@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -73,7 +72,9 @@ def capture_each(
             if "error" in item:
                 found.append(CaptureError(item["error"]["message"], code=item["error"]["code"]))
                 continue
-            trace = _trace(folder / f"trace-{i}.npz", launch, line_bytes)
+            tensors = AddressSpace.place(launch.storage).tensors(line_bytes)
+            with np.load(folder / f"trace-{i}.npz") as arrays:
+                trace = Trace(line_bytes=line_bytes, tensors=tensors, **dict(arrays))
             how = "interpreted" if full else "followed"
             counted = {"n_paths": item["paths"], "flops": item["flops"], "checked": tuple(item["checked"])}
             of = {"triton": reply["triton"], "how": how, "dependencies": reply["dependencies"]}
@@ -88,10 +89,3 @@ def _inputs(launch: Launch, full: bool, seed: int) -> dict[str, np.ndarray]:
     check_memory([(name, array.n_items * array.item_bytes) for name, array in launch.storage.items() if name in wanted])
     made = launch.make_inputs(seed)
     return {name: np.asarray(made[name]) for name in wanted if name in made}
-
-
-def _trace(path: Path, launch: Launch, line_bytes: int) -> Trace:
-    with np.load(path) as arrays:
-        return Trace(
-            line_bytes=line_bytes, tensors=AddressSpace.place(launch.storage).tensors(line_bytes), **dict(arrays)
-        )

@@ -31,15 +31,10 @@ def sample(grid: tuple[int, ...], paths: Sequence[np.ndarray], seed: int) -> lis
     sides = [sorted({0, side - 1}) for side in grid]
     corners = [x + grid[0] * (y + grid[1] * z) for x, y, z in itertools.product(*sides)]
     total = int(np.prod(grid, dtype=np.int64))
-    chosen = [int(draw.choice(path)) for path in _some(paths)]
+    chosen = [int(draw.choice(path)) for path in paths[:: max(1, -(-len(paths) // MAX_PATHS))]]
     found = sorted({*corners, *chosen, *draw.integers(0, total, RANDOM).tolist()})
     draw.shuffle(found)
     return found
-
-
-def _some(paths: Sequence[np.ndarray]) -> list[np.ndarray]:
-    step = max(1, -(-len(paths) // MAX_PATHS))
-    return list(paths[::step])
 
 
 def check(

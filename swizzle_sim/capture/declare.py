@@ -243,9 +243,7 @@ class KernelDeclaration:
         """Rows and columns that the source divides the id of a one-dimensional launch by; None where it tells none."""
         if self.programs or len(launch.grid) != 1:
             return None
-        numbers = {**launch.arguments, **launch.constexprs}
-        integers = {name: n for name, n in numbers.items() if type(n) is int}
-        return None if self._axes is None else self._axes.tiles(integers, launch.grid)
+        return None if self._axes is None else self._axes.tiles(launch.integers, launch.grid)
 
     @cached_property
     def _axes(self) -> TileAxes | None:

@@ -399,7 +399,12 @@ def _integer(node: ast.expr) -> int | None:
 BLOCKS = re.compile(r"^(BLOCK|TILE)|SIZE$")
 GROUPS = re.compile(r"GROUP")
 TYPED = re.compile(r"DTYPE|_TYPE$|dtype")
-USUAL_SIZE, USUAL_BLOCK, USUAL_GROUP = 1024, 64, 8
+USUAL_SIZE = 1024
+GUESSES = (
+    (GROUPS, "8", "a guess"),
+    (BLOCKS, "64", "a guess"),
+    (TYPED, '"tl.float32"', "a type of Triton's language, as text"),
+)
 
 
 def write_declaration(target: str, output: Path | None) -> tuple[Path, list[str]]:
@@ -587,10 +592,6 @@ def _argument(parameter: Parameter, known: Tensor) -> tuple[str, str, bool]:
 
 
 def _constant(parameter: Parameter) -> tuple[str, str]:
-    if GROUPS.search(parameter.name):
-        return str(USUAL_GROUP), "a guess"
-    if BLOCKS.search(parameter.name):
-        return str(USUAL_BLOCK), "a guess"
-    if TYPED.search(parameter.name):
-        return '"tl.float32"', "a type of Triton's language, as text"
-    return "...", "not in the source"
+    """Text and remark of a constant that no launch answers."""
+    guesses = ((text, note) for names, text, note in GUESSES if names.search(parameter.name))
+    return next(guesses, ("...", "not in the source"))

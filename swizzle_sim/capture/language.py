@@ -15,7 +15,7 @@ import math
 import os
 import sys
 from collections import Counter
-from functools import wraps
+from functools import reduce, wraps
 from inspect import signature
 from typing import Any
 
@@ -116,12 +116,11 @@ class Language:
             refuse(f"{what} is decided by a block of more than one item")
         if value.kind.kind in "iu":
             return value.u
-        if pattern is not None:
-            return pattern.flat[0].item() if value.kind.kind == "b" else self._not_whole(what)
-        return np.array([table[int(p)].flat[0] for p in value.p]).astype(np.int64)
-
-    def _not_whole(self, what: str) -> int:
-        refuse(f"{what} is a float")
+        if pattern is None:
+            return np.array([table[int(p)].flat[0] for p in value.p]).astype(np.int64)
+        if value.kind.kind != "b":
+            refuse(f"{what} is a float")
+        return pattern.flat[0].item()
 
     def range(self, first: Any, end: Any = None, step: Any = None, **hints: Any) -> Any:
         """``range`` whose start may differ between workgroups; they part where the number of trips does."""
@@ -150,10 +149,7 @@ class Language:
         def extreme(*values: Any, **options: Any) -> Any:
             if options or len(values) < 2 or not any(_ours(value) for value in values):
                 return plain(*values, **options)
-            found = values[0]
-            for value in values[1:]:
-                found = pick(found, value)
-            return found
+            return reduce(pick, values)
 
         return extreme
 

@@ -271,10 +271,11 @@ def _errors(launch: Launch, archs: Sequence[str], *, fits: bool) -> list[Compile
 
 def resources_by_arch(launch: Launch) -> dict[str, Any]:
     """For each of `ARCHS` the resources, or why there are none, as a manifest has them."""
-    return {
-        arch: {"error": str(one)} if isinstance(one, CompileError) else asdict(one.resources)
-        for arch, one in zip(ARCHS, compile_for(launch, ARCHS), strict=True)
-    }
+    return dict(zip(ARCHS, map(_stated, compile_for(launch, ARCHS)), strict=True))
+
+
+def _stated(found: Compiled | CompileError) -> dict[str, Any]:
+    return {"error": str(found)} if isinstance(found, CompileError) else asdict(found.resources)
 
 
 def stored_resources(manifest: Mapping[str, Any], arch: str) -> Resources:
@@ -283,12 +284,8 @@ def stored_resources(manifest: Mapping[str, Any], arch: str) -> Resources:
     if arch in kept:
         found = kept[arch]
     else:
-        found = next((one for one in kept.values() if "error" not in one), None) or _compiled(manifest, arch)
+        found = next((one for one in kept.values() if "error" not in one), None)
+        found = found or _stated(*compile_for(Launch.from_dict(manifest["launch"]), (arch,)))
     if "error" in found:
         raise CompileError(f"{manifest['facts']['name']} does not compile for {arch}: {found['error']}")
     return Resources(**found)
-
-
-def _compiled(manifest: Mapping[str, Any], arch: str) -> dict[str, Any]:
-    (found,) = compile_for(Launch.from_dict(manifest["launch"]), (arch,))
-    return {"error": str(found)} if isinstance(found, CompileError) else asdict(found.resources)

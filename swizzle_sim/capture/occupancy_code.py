@@ -67,18 +67,25 @@ def global_loads(assembly: str) -> list[tuple[int, int]]:
     return sorted(found.items(), reverse=True)
 
 
-def before_loop(assembly: str) -> int:
-    """Instructions of an AMD assembly before the first label that a later branch goes back to; all, where none does."""
+def _instructions(assembly: str) -> tuple[list[str], list[tuple[int, int]]]:
+    """Instructions of an AMD assembly, and first and end of each loop: from a label to a later branch back to it."""
     places: dict[str, int] = {}
-    count, first = 0, None
+    code: list[str] = []
+    loops: list[tuple[int, int]] = []
     for line in assembly.partition(".section\t.AMDGPU")[0].splitlines():
         if label := _LABEL.match(line):
-            places[label[1]] = count
-        elif instruction := _INSTRUCTION.match(line):
-            count += 1
-            target = places.get(instruction[2].split(";")[0].strip()) if "branch" in instruction[1] else None
-            first = min((at for at in (target, first) if at is not None), default=None)
-    return count if first is None else first
+            places[label[1]] = len(code)
+        elif found := _INSTRUCTION.match(line):
+            code.append(found[1])
+            target = places.get(found[2].split(";")[0].strip()) if "branch" in found[1] else None
+            loops += [] if target is None else [(target, len(code))]
+    return code, loops
+
+
+def before_loop(assembly: str) -> int:
+    """Instructions of an AMD assembly before the first label that a later branch goes back to; all, where none does."""
+    code, loops = _instructions(assembly)
+    return min((first for first, _ in loops), default=len(code))
 
 
 def vector_cycles(assembly: str) -> int:
@@ -86,16 +93,8 @@ def vector_cycles(assembly: str) -> int:
 
     All of the code where no loop loads; 0 where the matrix cores have a part in it.
     """
-    places: dict[str, int] = {}
-    code: list[str] = []
-    loops: list[list[str]] = []
-    for line in assembly.partition(".section\t.AMDGPU")[0].splitlines():
-        if label := _LABEL.match(line):
-            places[label[1]] = len(code)
-        elif found := _INSTRUCTION.match(line):
-            code.append(found[1])
-            target = places.get(found[2].split(";")[0].strip()) if "branch" in found[1] else None
-            loops += [] if target is None else [code[target:]]
+    code, spans = _instructions(assembly)
+    loops = [code[first:end] for first, end in spans]
     if any("mfma" in name for name in code):
         return 0
     loads = [sum(map(bool, map(_GLOBAL.match, body))) for body in loops]
@@ -138,14 +137,10 @@ def _sent_ahead(ttir: str, ttgir: str) -> set[str]:
     Loads without a place are one place, of which more loads are there.
     """
     first, last = (
-        Counter(place for loads in _loads(text) for place in {*loads} - {""}) + Counter({"": _unplaced(text)})
+        Counter(place for loads in _loads(text) for place in [*({*loads} - {""}), *[""] * loads.count("")])
         for text in (ttir, ttgir)
     )
     return {place for place in first if last[place] > first[place]}
-
-
-def _unplaced(text: str) -> int:
-    return sum(place == "" for loads in _loads(text) for place in loads)
 
 
 @lru_cache(maxsize=8)

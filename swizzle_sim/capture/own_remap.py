@@ -17,7 +17,6 @@ from swizzle_sim.language import Grid, Swizzle
 from swizzle_sim.triton_source.definitions import evaluate
 from swizzle_sim.triton_source.prologue import Prologue, read_prologue
 from swizzle_sim.workload.kernels import Kernel
-from swizzle_sim.workload.launch import Array
 from xcd_model.errors import SwizzleSimError
 
 if TYPE_CHECKING:
@@ -60,8 +59,7 @@ def own_remap(kernel: Kernel, num_xcds: int) -> OwnRemap | None:
     if not kernel.file or kernel.claims is not None or kernel.launch is None:
         return None
     launch = kernel.launch
-    values = {name: v for name, v in {**launch.arguments, **launch.constexprs}.items() if not isinstance(v, Array)}
-    known = {name: int(value) for name, value in values.items() if isinstance(value, int)}
+    known = {name: int(value) for name, value in launch.scalars.items() if isinstance(value, int)}
     try:
         prologue = read_prologue(launch.path, launch.function, given=tuple(known))
         grid = _permuted(kernel.grid, prologue, known)

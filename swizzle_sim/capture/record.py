@@ -41,7 +41,6 @@ class InstructionRecorder:
         self.workgroups, self.line_bytes = workgroups, line_bytes
         self.base: list[Column] = []
         self.template: list[Column] = []
-        self.lines: list[str] = []
 
     def touch(self, pointer: Known, mask: Known | None, item_bytes: int, is_write: bool) -> list[int]:
         """Append one instruction, ``mask`` None for none; the tensors it touches."""
@@ -61,7 +60,6 @@ class InstructionRecorder:
         ids = [self._template(rows[row], ph, t, item_bytes, is_write) if on else -1 for row, ph, t, on in kinds]
         self.base.append(base)
         self.template.append(spread(ids, which))
-        self.lines.append(line)
         if len(self.base) * self.workgroups.size > MAX_INSTRUCTIONS:
             raise CaptureError(
                 f"{line}: more than {MAX_INSTRUCTIONS} tensor instructions: use a smaller problem or larger tiles"

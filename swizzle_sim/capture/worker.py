@@ -199,8 +199,8 @@ def _other_grids(
         if tiled and grid.tiles is None:
             continue
         tiles = list(grid.tiles) if grid.tiles else None
-        values = {n: v for n, v in {**launch.arguments, **launch.constexprs}.items() if type(v) is int}
-        found.setdefault(str(grid), {"grid": list(grid.launch), "tiles": tiles, "sizes": dict(at), "values": values})
+        described = {"grid": list(grid.launch), "tiles": tiles, "sizes": dict(at), "values": launch.integers}
+        found.setdefault(str(grid), described)
     return list(found.values())[:MAX_GRIDS]
 
 

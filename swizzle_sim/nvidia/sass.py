@@ -113,13 +113,9 @@ def main_loop(sass: str) -> dict[str, int | bool]:
             between = min((at - last) % n for at in copies)  # round the loop: the first comes behind the last
             waits = (code[(last + i) % n] for i in range(1, between))
             awaited = any(name.startswith("WARPGROUP.DEPBAR") and _NONE_LEFT.search(rest) for _, name, rest in waits)
-            names = [code[at][1] for at in copies]
-            past = all(name.startswith(TILES) or ".BYPASS" in name for name in names)
-            return {
-                "step_instructions": n - len(products) - len(copies),
-                "after_products": awaited,
-                "past_l1": past,
-            }
+            past = all(code[at][1].startswith(TILES) or ".BYPASS" in code[at][1] for at in copies)
+            executed = n - len(products) - len(copies)
+            return {"step_instructions": executed, "after_products": awaited, "past_l1": past}
     return {"step_instructions": 0, "after_products": False, "past_l1": False}
 
 

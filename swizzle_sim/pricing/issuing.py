@@ -39,12 +39,7 @@ from xcd_model.replay.service_times import service_times_of, speed_variation_of
 def issue_model_of(
     kernel: Work, gpu: Gpu, sent: Trace, workgroups_per_cu: int, *, seed: int = 0, jitter_fs: int = 0
 ) -> IssueModel:
-    """Issue model of a kernel's workgroups.
-
-    Parameters
-    ----------
-    jitter_fs : int [fs]
-    """
+    """Issue model of a kernel's workgroups."""
     resources = kernel.resources
     instruction_fs = compute_fs(
         gpu,

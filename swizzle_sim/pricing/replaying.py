@@ -143,10 +143,7 @@ W = TypeVar("W", bound=Work)
 class Replayer(Generic[W]):
     """Replays orders of one workload on one GPU; the trace is built once.
 
-    Parameters
-    ----------
-    jitter_ns : float [ns]
-        Largest delay added to each load of the timed replay, drawn evenly from 0; 0 for none.
+    ``jitter_ns`` is the largest delay added to each load of the timed replay, drawn evenly from 0.
     """
 
     bin_fs = 1_000_000_000  # of the timed replay's timeline; a report uses shorter ones
@@ -197,22 +194,14 @@ class Replayer(Generic[W]):
         return instruction_fetches(self.gpu, self.kernel.resources, launched, cluster)
 
     def traffic(self, order: np.ndarray, *, seed: int | None = None, threads: int = 1) -> Traffic:
-        """Replay one permutation, launch after launch until the counts repeat or the kernel's launches are used up.
-
-        Parameters
-        ----------
-        order : (num_pids,) int array
-        """
+        """Replay one permutation, launch after launch until the counts repeat or the kernel's launches are used up."""
         return self._replayed(order, seed, threads, None)
 
     def traffic_and_spans(self, order: np.ndarray, spans: np.ndarray | None = None) -> tuple[Traffic, np.ndarray]:
         """Traffic of the timed replay, and when each workgroup of the last launch ran: see `xcd_model.replay_timed`.
 
-        Parameters
-        ----------
-        order : (num_pids,) int array
-        spans : (num_pids, 5) int64 array, optional
-            Filled as the replay goes on, so that another thread can tell how far it is; -1 at first.
+        ``spans``, (num_pids, 5) int64, is filled as the replay goes on, so that another thread can tell how far it is;
+        -1 at first.
         """
         if self.replay != "timed":
             raise ReplayError("lockstep has no times of workgroups: use the timed replay")

@@ -92,9 +92,11 @@ class _Terms:
     def coordinates(self) -> list[Stmt]:
         """Coordinates under the names that the candidate reads, and those that it leaves alone."""
         named = {name: self._coordinate(name) for name in sorted(set(self.form.inputs) & COORDINATES)}
-        made: list[Stmt] = [Assign(self._fresh(name), self._coordinate(name)) for name in self._left_alone()]
-        own = axes_of(self.grid)
-        return made + [Assign(name, term) for name, term in named.items() if name not in own]
+        flat_tiles = self.flat and self.tiled and self.form.results[0] in HANDED
+        left_alone = [name for name in HANDED if flat_tiles and name not in self.form.results]
+        self.own = {name: self._fresh(f"own_{name}") for name in left_alone}
+        made: list[Stmt] = [Assign(own, self._coordinate(name)) for name, own in self.own.items()]
+        return made + [Assign(name, term) for name, term in named.items() if name not in axes_of(self.grid)]
 
     def answer(self) -> list[Stmt]:
         """The launch's own coordinates from those the candidate computed."""
@@ -121,22 +123,14 @@ class _Terms:
             Assign("pid_z", Binary("//", pid, _product(x, y))),
         ]
 
-    def _left_alone(self) -> list[str]:
-        """Coordinates of the answer's group that the candidate does not compute, where the answer needs them."""
-        if self.flat and self.tiled and self.form.results[0] in HANDED:
-            return [name for name in HANDED if name not in self.form.results]
-        return []
-
     def _result(self, name: str) -> Name:
         return Name(name if name in self.form.results else self.own[name])
 
     def _fresh(self, name: str) -> str:
-        fresh = f"own_{name}"
-        while fresh in self.busy:
-            fresh += "_"
-        self.busy.add(fresh)
-        self.own[name] = fresh
-        return fresh
+        while name in self.busy:
+            name += "_"
+        self.busy.add(name)
+        return name
 
     def _stable(self, name: str) -> Name:
         """Return a count as it was before the candidate's own statements."""
@@ -144,11 +138,7 @@ class _Terms:
         if name not in self.changed:
             return Name(name)
         if name not in self.saved:
-            copy = f"all_{name}"
-            while copy in self.busy:
-                copy += "_"
-            self.busy.add(copy)
-            self.saved[name] = copy
+            self.saved[name] = self._fresh(f"all_{name}")
         return Name(self.saved[name])
 
     def _count(self, name: str) -> Expr:

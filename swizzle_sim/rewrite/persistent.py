@@ -72,8 +72,7 @@ def _for_loops(source: EditableSource, calls: list[ProgramId], pids: dict[str, a
 
 def _while_loops(source: EditableSource, pids: dict[str, ast.Call]) -> Iterator[TileLoop]:
     for loop, name, count in _bounded_loops(source):
-        steps = [step for node in nodes(*loop.body) if (step := _step(node, name))]
-        if name in pids and len(steps) == 1:
+        if name in pids and len(steps := _steps(loop, name)) == 1:
             yield TileLoop(loop, name, _text(source, count), steps[0])
 
 
@@ -84,7 +83,8 @@ def _flat_loops(source: EditableSource, calls: list[ProgramId], pids: dict[str, 
         match node:
             case ast.Assign([ast.Name(tile)], ast.BinOp(_, ast.Sub(), by) as value):
                 step = ast.unparse(by)
-                inside = [one for one in nodes(source.function) if isinstance(one, ast.For) and _adds(one, tile, step)]
+                loops = [one for one in nodes(source.function) if isinstance(one, ast.For)]
+                inside = [one for one in loops if _steps(one, tile) == [step]]
                 counts = {text for one in nodes(source.function) if (text := _count(one, step, ids))}
                 if _is_step_before(value, step, ids) and inside and len(counts) == 1:
                     loop = TileLoop(inside[-1], tile, counts.pop(), step, flat=True)
@@ -92,8 +92,9 @@ def _flat_loops(source: EditableSource, calls: list[ProgramId], pids: dict[str, 
                     yield loop
 
 
-def _adds(loop: ast.For, tile: str, step: str) -> bool:
-    return [text for node in nodes(*loop.body) if (text := _step(node, tile))] == [step]
+def _steps(loop: Loop, tile: str) -> list[str]:
+    """What the statements of a loop add to a name."""
+    return [text for node in nodes(*loop.body) if (text := _step(node, tile))]
 
 
 def _count(node: ast.AST, step: str, ids: Iterable[str]) -> str | None:

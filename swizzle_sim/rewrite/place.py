@@ -165,6 +165,6 @@ def _hand_down(source: EditableSource, calls: list[ProgramId], names: Mapping[in
                 todo.append(caller)
     for function, axes in needs.items():
         given = [names[axis] for axis in sorted(axes)]
-        source.first_parameters(source.functions[function], given)
+        source.put_first(source.functions[function], given)
         for site, _ in sites[function]:
-            source.first_arguments(site, given)
+            source.put_first(site, given)

@@ -59,7 +59,8 @@ def small_workloads(work: Workload, num_xcds: int) -> list[tuple[str, Workload]]
         found += [(kind, built)] if built else []
         largest = sorted(points, key=lambda point: -math.prod(point[1].values()))  # none of their sizes cut down to 1
         tried = [*largest, *((grid, {**sizes, **lengths}) for grid, sizes in largest if lengths)]
-        even = next((one for grid, sizes in tried if (one := _even_at(cheap, grid, sizes))), None)
+        there = ((grid, _at(cheap, sizes)) for grid, sizes in tried)
+        even = next((one for grid, one in there if one and one.grid == grid and _is_as_even(cheap, one)), None)
         if even is None:
             halved = list(_halved(cheap, most)) if halved is None else halved
             even = next((one for one in halved if _kind(one.grid, num_xcds) == kind), None)
@@ -106,12 +107,6 @@ def _is_as_even(work: Workload, other: Workload) -> bool:
             if type(there) is not int or there < 1 or other.problem[name] % there:
                 return False
     return True
-
-
-def _even_at(work: Workload, grid: Grid, sizes: Mapping[str, int]) -> Workload | None:
-    """Return the kernel at sizes that keep the divisibility and give this grid; None where they do not."""
-    other = _at(work, sizes)
-    return other if other is not None and other.grid == grid and _is_as_even(work, other) else None
 
 
 def _off_multiple(work: Workload, num_xcds: int) -> list[tuple[Grid, Mapping[str, int]]]:

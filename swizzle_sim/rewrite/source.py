@@ -213,14 +213,6 @@ class EditableSource:
             head = self.line_above(first_line(first), "#")
         self._below(head, [indent + spelled(indent)])
 
-    def first_arguments(self, call: ast.Call, names: list[str]) -> None:
-        """Put names before a call's own arguments."""
-        self._first(self.span(call.func)[1], names)
-
-    def first_parameters(self, function: ast.FunctionDef, names: list[str]) -> None:
-        """Put positional parameters before a function's own."""
-        self._first(self.span(function)[0], names)
-
     def last_parameter(self, function: ast.FunctionDef, text: str) -> None:
         """Append a parameter such as ``NUM_XCDS: tl.constexpr = 8``, laid out as the last one is.
 
@@ -229,7 +221,7 @@ class EditableSource:
         given = function.args
         listed = given.kwonlyargs or ([given.vararg] if given.vararg else []) or given.args or given.posonlyargs
         if not listed:
-            return self._first(self.span(function)[0], [text])
+            return self.put_first(function, [text])
         default = defaults_of(function).get(listed[-1].arg)
         end = self.bracketed(default)[1] if default else self.span(listed[-1])[1]
         if given.posonlyargs == listed:
@@ -245,8 +237,9 @@ class EditableSource:
             self._put(end, end, ",")
         self._put(rest.end(), rest.end(), f"{self.newline}{indent}{text}{rest[1]}")
 
-    def _first(self, at: int, names: list[str]) -> None:
-        """Put names first in the brackets that open at or after a character."""
+    def put_first(self, node: ast.Call | ast.FunctionDef, names: list[str]) -> None:
+        """Put names before a call's own arguments, or before a function's own parameters."""
+        at = self.span(node.func)[1] if isinstance(node, ast.Call) else self.span(node)[0]
         opened = self.text.index("(", at) + 1
         rest = _BLANK.sub("", self.text[opened:], count=1)
         begin, more = (opened, "") if rest.startswith(")") else (len(self.text) - len(rest), ", ")

@@ -7,17 +7,11 @@ from collections.abc import Iterable, Mapping
 
 from swizzle_sim.language.grid import Grid
 from swizzle_sim.triton_source.definitions import Definitions, evaluate
-from swizzle_sim.workload.launch import Array, Launch, known_at
+from swizzle_sim.workload.launch import Launch, known_at
 from xcd_model.errors import RewriteError
 
 _OF_TILES = ("num_pid_m", "num_pid_n")
 Point = tuple[Grid, Mapping[str, int] | None]
-
-
-def values_of(launch: Launch) -> dict[str, object]:
-    """Arguments of a launch that are no tensors, by parameter name."""
-    scalars = {name: value for name, value in launch.arguments.items() if not isinstance(value, Array)}
-    return dict(scalars) | dict(launch.constexprs)
 
 
 def tile_counts(
@@ -39,7 +33,7 @@ def tile_counts(
     found: dict[str, ast.expr | None] = {}
     for constants in (dict(launch.constexprs), {}):
         points: list[tuple[Grid, dict]] = [
-            (grid, values_of(launch)),
+            (grid, launch.scalars),
             *((other, {**constants, **sizes}) for other, sizes in others),
         ]
         found = {name: _only(name, definitions, points) for name in _OF_TILES}
@@ -51,7 +45,8 @@ def tile_counts(
         if own is not None:
             texts[name] = ast.unparse(own)
         elif other is not None:
-            texts[name] = f"{total} // {_bracketed(other)}"
+            text = ast.unparse(other)
+            texts[name] = f"{total} // {text if isinstance(other, ast.Call | ast.Name | ast.Constant) else f'({text})'}"
         else:
             assert grid.tiles is not None
             raise RewriteError(
@@ -66,7 +61,7 @@ def is_count_of_columns(text: str, definitions: Definitions, launch: Launch, poi
     """Whether an expression of the kernel is ``num_pid_n`` at the target grid, the first point, and at every other."""
     whole = definitions.in_parameters(text)
     (first, _), *others = points
-    if whole is None or first.tiles is None or evaluate(whole, values_of(launch)) != first.tiles[1]:
+    if whole is None or first.tiles is None or evaluate(whole, launch.scalars) != first.tiles[1]:
         return False
     known = [(evaluate(whole, known_at(sizes)), grid.tiles) for grid, sizes in others if sizes and grid.tiles]
     return all(value is None or value == tiles[1] for value, tiles in known)
@@ -74,7 +69,7 @@ def is_count_of_columns(text: str, definitions: Definitions, launch: Launch, poi
 
 def grid_of_tiles(definitions: Definitions, count: str, launch: Launch, grid: Grid) -> Grid | None:
     """Grid that the tile ids of a persistent kernel count; None where the source does not tell."""
-    values = values_of(launch)
+    values = launch.scalars
     whole = definitions.in_parameters(count)
     tiles = evaluate(whole, values) if whole is not None else None
     if tiles is None or tiles < 1:
@@ -103,8 +98,3 @@ def _only(name: str, definitions: Definitions, points: list[tuple[Grid, dict]]) 
         one for one in definitions.divisors() if fits(one)
     ]
     return fitting[0] if len(fitting) == 1 else None
-
-
-def _bracketed(node: ast.expr) -> str:
-    text = ast.unparse(node)
-    return text if isinstance(node, ast.Call | ast.Name | ast.Constant) else f"({text})"

@@ -42,7 +42,7 @@ class Parametrised:
     def at(self, work: Workload, values: Mapping[str, int]) -> Workload:
         """The kernel with other numbers, at the sizes of a workload of the original."""
         constants = {name: values[name] for name in self.values}
-        known = _known(work)
+        known = {**work.launch.integers, **work.problem}
         own = work.grid.tiles or work.grid.launch
         sides = [
             old if side is None else -(-known[side[0]] // constants[side[1]])
@@ -132,15 +132,12 @@ def _written(source: EditableSource) -> dict[str, int]:
     return found
 
 
-def _known(work: Workload) -> dict[str, int]:
-    """Integers of a workload by name."""
-    numbers = {**work.launch.arguments, **work.launch.constexprs, **work.problem}
-    return {name: value for name, value in numbers.items() if type(value) is int}
-
-
 def _side(work: Workload, values: Mapping[str, int], number: int) -> Side:
     """What a side of the grid counts, at every size that is known."""
-    points = [(work.grid, _known(work)), *((grid, known_at(sizes)) for grid, sizes in work.others)]
+    points = [
+        (work.grid, {**work.launch.integers, **work.problem}),
+        *((grid, known_at(sizes)) for grid, sizes in work.others),
+    ]
     sides = [(grid.tiles or grid.launch)[number] for grid, _ in points]
     known = [name for name in points[0][1] if all(name in at for _, at in points)]
     for name in known:

@@ -74,7 +74,6 @@ class Template:
         self.why: dict[str, str] = {}  # of each reason, the first configuration and its words
         self._found: dict[tuple[int, ...], Instance] = {}
         self._launches: dict[tuple[int, ...], Launch] = {}
-        self._stores = b""
         self.problem = self._why_fixed()
         self.numbers: Parametrised | None = None  # of a user's kernel none of whose constants is a parameter
         self.no_numbers = ""  # why there are none
@@ -110,7 +109,10 @@ class Template:
         """Values of each constant and option."""
         launch = self.base.launch
         assert launch
-        varied = self._varied() if launch.config else {}
+        varied: dict[str, set[int]] = {}  # values of each constant in the configurations of the autotuner
+        for one in self.autotuned:
+            for name, number in one.integers.items():
+                varied.setdefault(name, set()).add(number)
         found: dict[str, tuple[int, ...]] = {}
         for name, value in launch.constexprs.items():
             known = self.base.file or name in self.base.problem
@@ -135,15 +137,6 @@ class Template:
         given = {name for one in [launch, *self.autotuned] if one for name in one.options}
         wanted = {name for name in found if has_product or name not in OF_PRODUCTS} if self._all_options else given
         return {name: values for name, values in found.items() if name in wanted}
-
-    def _varied(self) -> dict[str, set[int]]:
-        """Values of each constant in the configurations of the autotuner."""
-        found: dict[str, set[int]] = {}
-        for launch in self.autotuned:
-            for name, value in launch.constexprs.items():
-                if type(value) is int:
-                    found.setdefault(name, set()).add(value)
-        return found
 
     @cached_property
     def autotuned(self) -> list[Launch]:
@@ -290,7 +283,7 @@ class Template:
             return self.base
         try:
             made = self._captured(values, found.resources) if self.base.file else self._made(values)
-            why = "" if self._stored(made) == self._as_stored() else "stores other parts of its outputs"
+            why = "" if self._stored(made) == self._as_stored else "stores other parts of its outputs"
         except SwizzleSimError as error:
             why = str(error)
         if why:
@@ -309,9 +302,9 @@ class Template:
         manifest = {**manifest, "resources": {self.gpu.arch: asdict(resources)}}
         return kernel_of(trace, manifest, self.gpu.arch, request, file=name_of(request))
 
+    @cached_property
     def _as_stored(self) -> bytes:
-        self._stores = self._stores or self._stored(self.base)
-        return self._stores
+        return self._stored(self.base)
 
     def _stored(self, one: Kernel) -> bytes:
         return stored_sectors(one.build_trace(self.gpu.l2.line_bytes)).tobytes()

@@ -98,7 +98,8 @@ def with_configurations(
     """Text whose constants are by default those of the first launch, with a list of all launches; what to do for it."""
     source = EditableSource(path, text, function)
     kernel, chosen = source.function, launches[0]
-    tuner = next((one for one in kernel.decorator_list if isinstance(one, ast.Call) and _tunes(one)), None)
+    called = [one for one in kernel.decorator_list if isinstance(one, ast.Call)]
+    tuner = next((one for one in called if ast.unparse(one.func).rpartition(".")[2] == "autotune"), None)
     if tuner is not None:
         given = next((one.value for one in tuner.keywords if one.arg == "configs"), None) or tuner.args[0]
         made = [one for one in ast.walk(given) if isinstance(one, ast.Call)]
@@ -112,10 +113,6 @@ def with_configurations(
     source.before(kernel, ["", "", *lines, "]"])
     options = ", ".join(f"{key}={value}" for key, value in _options(chosen).items())
     return source.apply(), [*notes, f"launch it with {options}; {listed} holds the {len(launches)} best configurations"]
-
-
-def _tunes(decorator: ast.Call) -> bool:
-    return ast.unparse(decorator.func).rpartition(".")[2] == "autotune"
 
 
 def _options(launch: Launch) -> dict[str, Any]:

@@ -189,28 +189,7 @@ def kernel_names() -> list[str]:
 
 
 def kernel(name: str, **sizes: int) -> Kernel:
-    """Kernel of the registry at given sizes; sizes not given keep the kernel's default.
-
-    Parameters
-    ----------
-    name : str
-        Such as ``"gemm"``.
-    **sizes : int
-        Such as ``M=4096``.
-
-    Returns
-    -------
-    Kernel
-
-    Raises
-    ------
-    UnknownName
-        If there is no such kernel, or the kernel has no such size; the message offers the nearest names.
-    SizeError
-        If the sizes make no sense for the kernel.
-    CaptureError
-        With code ``declaration`` if its declaration is at fault.
-    """
+    """Kernel of the registry at given sizes; sizes not given keep the kernel's default."""
     found = registered(GROUP)
     if name not in found:
         raise UnknownName("kernel", name, found)

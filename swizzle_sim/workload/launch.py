@@ -15,25 +15,13 @@ import numpy as np
 from xcd_model.errors import SizeError
 
 ITEM_BYTES = {
-    "bool": 1,
-    "int8": 1,
-    "uint8": 1,
-    "int16": 2,
-    "uint16": 2,
-    "int32": 4,
-    "uint32": 4,
-    "int64": 8,
-    "uint64": 8,
-    "fp8e4": 1,
-    "fp8e5": 1,
-    "fp8e4b8": 1,  # float8_e4m3fnuz and float8_e5m2fnuz, those of MI300X
-    "fp8e5b16": 1,
-    "fp16": 2,
-    "bf16": 2,
-    "fp32": 4,
-    "fp64": 8,
+    **dict.fromkeys(("bool", "int8", "uint8"), 1),
+    **{"int16": 2, "uint16": 2, "int32": 4, "uint32": 4, "int64": 8, "uint64": 8},
+    **dict.fromkeys(("fp8e4", "fp8e5", "fp8e4b8", "fp8e5b16"), 1),  # the last two are the fnuz types of MI300X
+    **{"fp16": 2, "bf16": 2, "fp32": 4, "fp64": 8},
 }
 ROLES = ("in", "out", "inout")
+RARER = ("is_counter", "block", "points_to", "same_as", "offset")  # properties of an array
 
 
 class SizesAt(dict[str, int]):
@@ -151,35 +139,16 @@ class Array:
         return 1 + sum((n - 1) * s for n, s in zip(self.shape, self.item_strides, strict=True))
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
-        return {
-            "shape": list(self.shape),
-            "dtype": self.dtype,
-            "strides": list(self.strides) if self.strides is not None else None,
-            "role": self.role,
-            "is_index": self.is_index,
-            **({"is_counter": True} if self.is_counter else {}),
-            **({"block": list(self.block)} if self.block else {}),
-            **({"points_to": list(self.points_to)} if self.points_to else {}),
-            **({"same_as": self.same_as, "offset": self.offset} if self.same_as else {}),
-        }
+        """JSON-ready, without the rarer properties where they are not set."""
+        values = {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
+        left_out = {name for name in RARER if not values[name]} - ({"offset"} if self.same_as else set())
+        return {name: value for name, value in values.items() if name not in left_out}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Array:
         """Inverse of `as_dict`."""
-        strides = values["strides"]
-        return cls(
-            shape=tuple(values["shape"]),
-            dtype=values["dtype"],
-            strides=tuple(strides) if strides is not None else None,
-            role=values["role"],
-            is_index=values["is_index"],
-            is_counter=values.get("is_counter", False),
-            block=tuple(values["block"]) if "block" in values else None,
-            points_to=tuple(values.get("points_to", ())),
-            same_as=values.get("same_as", ""),
-            offset=values.get("offset", 0),
-        )
+        given: dict[str, Any] = {n: tuple(value) if isinstance(value, list) else value for n, value in values.items()}
+        return cls(**given)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -237,6 +206,16 @@ class Launch:
         """The tensor arguments."""
         return {name: value for name, value in self.arguments.items() if isinstance(value, Array)}
 
+    @property
+    def scalars(self) -> dict[str, Any]:
+        """What is no tensor, by parameter."""
+        return {n: value for n, value in {**self.arguments, **self.constexprs}.items() if not isinstance(value, Array)}
+
+    @property
+    def integers(self) -> dict[str, int]:
+        """Integers of the launch, by parameter."""
+        return {name: value for name, value in self.scalars.items() if type(value) is int}
+
     def __post_init__(self):
         for name, array in self.arrays.items():
             owner = self.arrays.get(array.same_as)
@@ -262,6 +241,8 @@ class Launch:
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready, without ``make_inputs``."""
+        rarer = {"options": dict(self.options), "config": self.config, "sliced_for": self.sliced_for}
+        rarer["text_from"] = str(self.text_from or "")
         return {
             "path": str(self.path),
             "function": self.function,
@@ -273,14 +254,7 @@ class Launch:
             "grid": list(self.grid),
             "num_warps": self.num_warps,
             "num_stages": self.num_stages,
-            **{name: value for name, value in self._rarer().items() if value},
-        }
-
-    def _rarer(self) -> dict[str, Any]:
-        text_from = str(self.text_from or "")
-        return {
-            **{"options": dict(self.options), "config": self.config},
-            **{"sliced_for": self.sliced_for, "text_from": text_from},
+            **{name: value for name, value in rarer.items() if value},
         }
 
     @classmethod
@@ -288,20 +262,11 @@ class Launch:
         cls, values: Mapping[str, Any], make_inputs: Callable[[int], Mapping[str, Any]] | None = None
     ) -> Launch:
         """Inverse of `as_dict`."""
-        return cls(
-            path=Path(values["path"]),
-            function=values["function"],
-            arguments={
-                name: Array.from_dict(value["array"]) if "array" in value else value["value"]
-                for name, value in values["arguments"].items()
-            },
-            constexprs=values["constexprs"],
-            grid=tuple(values["grid"]),
-            num_warps=values["num_warps"],
-            num_stages=values["num_stages"],
-            options=values.get("options", {}),
-            config=values.get("config", ""),
-            sliced_for=values.get("sliced_for", ""),
-            text_from=Path(values["text_from"]) if values.get("text_from") else None,
-            make_inputs=make_inputs or (lambda seed: {}),
-        )
+        arguments = {
+            name: Array.from_dict(value["array"]) if "array" in value else value["value"]
+            for name, value in values["arguments"].items()
+        }
+        changed = {"path": Path(values["path"]), "arguments": arguments, "grid": tuple(values["grid"])}
+        if values.get("text_from"):
+            changed["text_from"] = Path(values["text_from"])
+        return cls(**{**values, **changed}, make_inputs=make_inputs or (lambda seed: {}))

@@ -154,9 +154,6 @@ def _change(old: CompiledKernel, new: CompiledKernel) -> str:
     words = [f"{old.registers} -> {new.registers} registers"]
     if old.spills or new.spills:
         words.append(f"{old.spills} -> {new.spills} spilled")
-    words.append(f"{old.workgroups_per_cu} -> {new.workgroups_per_cu} workgroups {_a(old.place)}")
+    article = "an" if old.place == "SM" else "a"
+    words.append(f"{old.workgroups_per_cu} -> {new.workgroups_per_cu} workgroups {article} {old.place}")
     return ", ".join(words)
-
-
-def _a(place: str) -> str:
-    return "an SM" if place == "SM" else f"a {place}"

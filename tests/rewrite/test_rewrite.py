@@ -3,7 +3,7 @@
 import ast
 import re
 import textwrap
-from types import SimpleNamespace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -385,7 +385,9 @@ def test_written_whole_and_never_over_the_original(tmp_path):
 def test_a_square_does_not_pass_columns_off_as_rows():
     """Both counts are 8 here; at other sizes the block of the launch tells them apart, and rows are the quotient."""
     text = "def k(c, M, N, B: tl.constexpr):\n    n = tl.program_id(0) % tl.cdiv(N, B)\n"
-    launch = SimpleNamespace(arguments={"M": 1024, "N": 1024}, constexprs={"B": 128}, function="k", path="k.py")
+    launch = Launch(
+        path=Path("k.py"), function="k", arguments={"M": 1024, "N": 1024}, constexprs={"B": 128}, grid=(64,)
+    )
     others = [(Grid((20,), (5, 4)), {"M": 640, "N": 512})]
     found = tile_counts(
         ("num_pid_m", "num_pid_n"), Definitions(ast.parse(text).body[0]), launch, Grid((64,), (8, 8)), others, "total"
@@ -395,7 +397,7 @@ def test_a_square_does_not_pass_columns_off_as_rows():
 
 def test_columns_may_be_a_parameter_that_the_id_is_divided_by():
     text = "def k(c, N, NB, B: tl.constexpr):\n    z = tl.program_id(0) % NB\n    t = tl.program_id(0) // NB\n"
-    launch = SimpleNamespace(arguments={"N": 64, "NB": 12}, constexprs={"B": 16}, function="k", path="k.py")
+    launch = Launch(path=Path("k.py"), function="k", arguments={"N": 64, "NB": 12}, constexprs={"B": 16}, grid=(64,))
     definitions = Definitions(ast.parse(text).body[0])
     found = tile_counts(("num_pid_m", "num_pid_n"), definitions, launch, Grid((192,), (16, 12)), [], "total")
     assert found == {"num_pid_m": "total // NB", "num_pid_n": "NB"}
