@@ -53,6 +53,7 @@ class Facts(NamedTuple):
     is_inside: Callable[[str, ast.expr, ast.expr], bool]  # whether a coordinate times a block is below a size
     extent: Callable[[str], ast.expr | None]  # how many values a coordinate has
     values: Mapping[str, ast.expr]  # of names that are assigned once
+    given: Collection[str]  # parameters: one that is assigned means two numbers
 
 
 class Effects:
@@ -75,7 +76,9 @@ class Effects:
                  and isinstance(one.ctx, ast.Store)]  # fmt: skip
         self._lengths = {name for stmt in body for one in ast.walk(stmt) if isinstance(one, ast.Call)
                          and ast.unparse(one.func) == "tl.arange" for name in loaded(one)}  # fmt: skip
-        self._twice = {name for name in every if every.count(name) > 1 or name not in plain}
+        texts = {*map(ast.unparse, body)}  # with hints, ``M = M``
+        self._twice = {name for name in every if every.count(name) > 1 or name not in plain
+                       or (name in facts.given and f"{name} = {name}" not in texts)}  # fmt: skip
         needed = slice_of(body, set(answers))[0]
         self._own_axes = {literal_axis(call) for stmt in needed for call in source.id_calls(stmt)}
         self._follow(body, {})
@@ -125,6 +128,10 @@ class Effects:
                     return line, stores
             stores = stores or id(stmt) in self._stores
         return 0, stores
+
+    def stores(self, stmt: ast.stmt) -> bool:
+        """Whether a statement stores something, however deep."""
+        return any(id(one) in self._flows for one in ast.walk(stmt))
 
     def carried(self, body: list[ast.stmt]) -> set[str]:
         """Names that a store in a loop's body is to, and that an earlier trip may have changed."""
@@ -284,7 +291,9 @@ class Effects:
                         self.assumed.append(call.lineno)
             elif (home := self._storing(call)) is not None:
                 parts, flow = call.args, self._of_helper(call, home, known)
-            elif self._is_unknown(stmt, call) and any(self._flow(one, known) for one in call.args):
+            elif self._is_unknown(stmt, call) and any(
+                isinstance(call.func, ast.Call) or self._flow(one, known) for one in call.args
+            ):
                 self.assumed.append(call.lineno)  # it may be the store
                 continue
             else:

@@ -28,7 +28,7 @@ class TileLoop(NamedTuple):
     step: ast.expr
     stmt: ast.For | ast.While
     before: list[ast.stmt]
-    is_of_steps: bool = False  # over all steps of all tiles of a program, with the next tile under an ``if``
+    steps: Sequence[ast.stmt] = ()  # where it is over all steps of all tiles of a program: what every step does
 
 
 def loop_over_tiles(body: list[ast.stmt], answers: Sequence[str]) -> TileLoop | None:
@@ -210,10 +210,11 @@ def _flat(stmt: ast.stmt, before: list[ast.stmt]) -> TileLoop | None:
                 continue
             last = [one for one in stmt.body if isinstance(one, ast.If) and not one.orelse
                     and ast.unparse(one.test) == f"{step} == {steps} - 1"]  # fmt: skip
-            parts = [one.body if one is turn or one in last else [one] for one in stmt.body]
+            once = [turn, *last]
+            parts = [one.body if one in once else [one] for one in stmt.body]
             body = [one for part in parts for one in part if one is not by]
             loop = ast.copy_location(ast.For(stmt.target, stmt.iter, body, []), stmt)
-            return TileLoop(number, start, total, by.value, loop, before, is_of_steps=True)
+            return TileLoop(number, start, total, by.value, loop, before, [one for one in stmt.body if one not in once])
     return None
 
 

@@ -326,7 +326,7 @@ class PrologueReader:
         loop = None
         outside = {one for stmt in before for one in stored_outside_loops(stmt)}
         found_loop = loop_over_tiles(body, answers)
-        if any(name not in outside for name in answers) or (found_loop is not None and found_loop.is_of_steps):
+        if any(name not in outside for name in answers) or (found_loop is not None and found_loop.steps):
             loop = found_loop
             body = unrolled(loop) if loop is not None else body
             before, after = self._at_memory(body)
@@ -396,6 +396,7 @@ class PrologueReader:
             lambda name, by, size: self._is_inside(name, by, size, once),
             lambda name: self._count(name, answers, once),
             _one_value(self.function),
+            self.parameters,
         )
         effects = Effects(body, answers, self.source, facts)
         self.assumed += [Premise("the tile that is computed is the one that is stored")] * effects.is_unfollowed
@@ -415,6 +416,7 @@ class PrologueReader:
         if loop is not None:
             programs = programs_assumed(loop, self.parameters, answers, self.refuse)
             self._refuse_other_stores(loop)
+            self.assumed += [f"line {one.lineno} stores each tile once" for one in loop.steps if effects.stores(one)]
             if programs:
                 self.assumed.append(f"{programs} programs are launched")
             carried = effects.carried(loop.stmt.body) - {loop.number}
@@ -549,7 +551,7 @@ class PrologueReader:
 def _one_value(function: ast.FunctionDef) -> dict[str, ast.expr]:
     """Value of each name that plain assignments anywhere in a function, and nothing else, give it: all the same."""
     found: dict[str, list[ast.expr]] = {}
-    others = set()
+    others = {one.arg for one in parameters_of(function)}
     for one in ast.walk(function):
         match one:
             case ast.Assign([ast.Name(name)], ast.Name(again)) if again == name:

@@ -1,6 +1,8 @@
 # ruff: noqa: E501 - tables of constructs, one a line
 """Is nothing proved that a reader does not model: is it skipped with its line, or refuted as what it computes?"""
 
+import re
+
 import pytest
 
 from swizzle_sim.testing.run import check_file
@@ -279,7 +281,7 @@ FLAT = """    p = tl.num_programs(0)
             pid_n = t % num_pid_n
         if at == steps - 1:"""
 IN_FLAT = (("steps * own", "own"), ("own += 1", "own += 2"), ("total // p", "(total - 1) // p"), ("at = -1", "at = 0"), ("0, at + 1", "1, at + 1"),
-           ("if at == 0", "if at == 1"), ("if at == steps - 1:", "if at == steps - 2:"), ("range(0", "range(1"), ("start < total", "start <= total"),
+           ("if at == 0", "if at == 1"), ("if at == steps - 1:", "if at == steps - 2:"), ("if at == steps - 1:", "if t >= 0:"), ("range(0", "range(1"), ("start < total", "start <= total"),
            ("        if at == steps - 1:", "        steps = 1\n        if at == steps - 1:"), ("start - p", "start"), ("t += p", "t += p + 1"),
            ("        if at == steps - 1:", "        pid_m = num_pid_m - 1 - pid_m\n        if at == steps - 1:"))  # fmt: skip
 
@@ -329,6 +331,10 @@ WRONG_IN_TRITON = {
     **{f"row {text}": triton(store=f"row = {text}\n        tl.store(c + row * N + pid_n, 1)", above=HALF) for text in OF_ROW},
     **{f"place {text}": triton(store=BLOCKED.format(text), above="W: tl.constexpr = 64") for text in PLACES},
     **{f"flat {turned[1]}": flat(*turned) for turned in IN_FLAT},
+    "of what is not read, by another name": triton(store="row, col = pid_m.to(tl.uint8), pid_n.to(tl.uint8)\n        put = tl.store\n        put(c + row * N + col, 1)"),
+    "stride by a count that is assigned again": re.sub(r"    num_pid_. = .*\n", "", triton(
+        store="tl.store(c + pid_m * num_pid_m + pid_n, 1)")).replace("M, N", "num_pid_m, num_pid_n").replace(
+            "    total", "    if num_pid_n > 5: num_pid_m = num_pid_n\n    total"),
     **{f"mask {text}": triton(store=f"om = pid_m * BLOCK + tl.arange(0, BLOCK)\n        tl.store({AT}, 1, mask={text})")
        for text in IN_MASK},
     "mask by name": triton(guard="inside = (pid_m < num_pid_m - 1) & (pid_n >= 0)", store=f"tl.store({AT}, 1, mask=inside)"),
