@@ -180,7 +180,8 @@ class _File:
             name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
             if name is None:
                 return []
-            return self._given(text_of(name), value, INT, node)
+            base = node.parent and node.parent.parent and node.parent.parent.child_by_field_name("base")
+            return self._given(text_of(name), value, UNSIGNED if base else INT, node)
         words = {
             text_of(one) for one in node.named_children if one.type in ("type_qualifier", "storage_class_specifier")
         }
@@ -241,6 +242,8 @@ class _File:
         torn = next((one for one in inner if _is_torn("".join(self.plain[one.begin : one.end - 1]))), None)
         statements = Statements(self.calls, block, known, outputs, result or "", inner, handed)
         body = statements.function_body(block)
+        if self.calls.functions.get(function.name) is function:
+            self.calls.functions[function.name] = statements.deduced(function)
         if handed:
             names: list[ast.expr] = [named(one, node) for one in dict.fromkeys(map(handed_name, handed))]
             body.append(placed(ast.Return(ast.Tuple(names, ast.Load())), node))

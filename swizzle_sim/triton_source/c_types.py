@@ -16,6 +16,7 @@ OPEN = "unread_macro__"  # before the name of a macro whose value nothing decide
 INT, UNSIGNED, BOOL = "int", "unsigned", "bool"
 RECORD = "record"  # of a class that is not known: its fields are read, itself it is no number
 UNKNOWN = ""
+DEDUCED = "auto"  # of a function whose type its returns decide, until they are read
 _INT = {
     "int", "signed", "signed int", "int32_t", "long", "long int", "signed long", "long long", "long long int",
     "signed long long", "int64_t", "ptrdiff_t", "intptr_t", "ssize_t", "index_t", "long_index_t", "i32", "i64",
