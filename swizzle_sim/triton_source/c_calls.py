@@ -16,6 +16,7 @@ from swizzle_sim.triton_source.c_expressions import (
     expression,
     launch,
     of_launch,
+    tuple_of,
     value_of,
 )
 from swizzle_sim.triton_source.c_functions import around, of_class
@@ -82,10 +83,9 @@ def _call(node: Node, names: Names) -> Value | None:  # noqa: PLR0911 - one a ki
     if any(value.kind == BOOL and parameter.name in own.types for value, parameter in values):
         return None
     args = [given_to(parameter, value, node, names) for value, parameter in values]
-    return Value(
-        ast.Call(ast.Name(own.name, ast.Load()), args, keywords),
-        own.result if own.result and own.result != RECORD else UNKNOWN,
-    )
+    call = ast.Call(ast.Name(own.name, ast.Load()), args, keywords)
+    call.kinds = own.kinds  # type: ignore[attr-defined]
+    return Value(call, own.result if own.result and own.result != RECORD else UNKNOWN)
 
 
 def agrees(own: Function, given: list[Node], names: Names) -> bool:
@@ -131,9 +131,10 @@ def _known_call(name: str, given: list[Node], template: list[Node], node: Node, 
     if any(not one.is_number for one in args) or not name.isidentifier():
         return None
     if _MADE.match(name) and args:
-        if template and not all(kind_of_type(text_of(one), names.calls.aliases) for one in template):
+        kinds = [kind_of_type(text_of(one), names.calls.aliases) for one in template]
+        if not all(kinds):
             return None
-        return Value(ast.Tuple([one.tree for one in args], ast.Load()), UNKNOWN)
+        return tuple_of(args, kinds or [UNSIGNED] * len(args) * bool(re.match("dim3|(make_)?u", name)), node, names)
     kind = INT
     for one in args:
         kind = both(kind, one.kind)

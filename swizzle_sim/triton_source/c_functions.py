@@ -18,9 +18,9 @@ from swizzle_sim.triton_source.c_types import (
     UNSIGNED,
     fields,
     inside,
-    is_listed,
     kind_of_type,
     last_name,
+    listed_kinds,
     parts,
     said,
     text_of,
@@ -40,7 +40,7 @@ def function_of(node: Node, calls: Calls) -> Function:
     copied = {known.name for one, known in zip(listed(node), known, strict=True)
               if known is not None and text_of(one.child_by_field_name("type")) in {*types, "auto"}}  # fmt: skip
     return Function(name_of(node), node, parameters, numbers, _result(node, calls), len(parameters) == len(known),
-                    frozenset(copied))  # fmt: skip
+                    frozenset(copied), (*listed_kinds(_type_of_result(node), calls.aliases),))  # fmt: skip
 
 
 def is_standard(name: str, function: Function) -> bool:
@@ -151,12 +151,17 @@ def class_of(node: Node) -> str:
     return last_name(found.child_by_field_name("name")) if found is not None else ""
 
 
+def _type_of_result(node: Node) -> str:
+    """Type that a function says it returns, before its name or behind its parameters."""
+    behind = next((one for one in parts(declarator_of(node)) if one.type == "trailing_return_type"), None)
+    return said(behind).removeprefix("->").strip() if behind else text_of(node.child_by_field_name("type"))
+
+
 def _result(node: Node, calls: Calls) -> str | None:
     """Kind of what a function returns: empty for nothing or a list of integers, None for what is not read."""
     kind, outer = fields(node, "type", "declarator")
-    behind = next((one for one in parts(declarator_of(node)) if one.type == "trailing_return_type"), None)
-    text = text_of(kind) if behind is None else said(behind).removeprefix("->").strip()
-    if kind is None or text in ("void", "auto") or is_listed(text, calls.aliases):
+    text = _type_of_result(node)
+    if kind is None or text in ("void", "auto") or listed_kinds(text, calls.aliases):
         return "" if text != "auto" else DEDUCED
     if outer is not None and outer.type != "function_declarator":  # a pointer or a reference
         return None

@@ -241,6 +241,7 @@ class _File:
         inner = [one for one in self.found.regions if first <= one.end and one.begin <= last and not within(node, one)]
         torn = next((one for one in inner if _is_torn("".join(self.plain[one.begin : one.end - 1]))), None)
         statements = Statements(self.calls, block, known, outputs, result or "", inner, handed)
+        statements.kinds = function.kinds
         body = statements.function_body(block)
         if self.calls.functions.get(function.name) is function:
             self.calls.functions[function.name] = statements.deduced(function)

@@ -95,6 +95,13 @@ WRONG_IN_C = {
     "declared under a condition": function("#ifdef FIXED\nconst int z = 0;\n#else\nconst int z = 1;\n#endif\nrest += z;"),
     "dividing object made for another": function("unsigned r = 0, z = 0;\nby.divmod(num_pids, 7, z, r);\nrest = r;",
                                                  "MDiv2 by;\n"),
+    "deduced unsigned": function("rest = part(pid) < pid - 8 ? 0 : rest;", "auto part(unsigned a) { return a % 8; }\n"),
+    "deduced in a lambda": function("auto part = [](int a) { return a % 8u; };\nrest = part(pid) < pid - 8 ? 0 : rest;"),
+    "type of the argument": function("auto less = [](auto a, int b) { return a < b; };\nrest = less(pid % 8u, pid - 8) ? 0 : rest;"),
+    "type behind the parameters": function("rest = part(num_pids % 8 + 256);", "auto part(int a) -> uint8_t { return a; }\n"),
+    "types of a list": function("auto [a, b] = part(pid);\nrest = a < pid - 8 ? 0 : rest;",
+                                "auto part(unsigned a) { return std::make_pair(a % 8, a); }\n"),
+    "type of an enumeration": function("rest = K < pid - 8 ? 0 : rest;", "enum E : unsigned { K = 5 };\n"),
     "attribute": function('__attribute__((mode(QI))) int small = pid;\nrest += small - pid;'),
 }  # fmt: skip
 KERNEL = (
