@@ -140,6 +140,11 @@ def _known_call(name: str, given: list[Node], template: list[Node], node: Node, 
         kind = both(kind, one.kind)
     if name in _SAME and len(args) == 1:
         return Value(args[0].tree, kind)
+    head = getattr(names.calls.included(name), "head", None) if name not in BUILTINS else None
+    if head is not None and head.result in (INT, UNSIGNED, BOOL, DEDUCED):  # of a header, with its types
+        trees = [given_to(one, value, node, names) for one, value in zip(head.parameters, args, strict=False)]
+        fits = len(trees) == len(args) and head.result != DEDUCED and not template
+        return Value(ast.Call(ast.Name(name, ast.Load()), trees, []), head.result) if fits else None
     call = ast.Call(ast.Name(name, ast.Load()), [converted(one, kind, node, names) for one in args], [])
     if name in BUILTINS:
         other = names.calls.included(name)

@@ -253,6 +253,7 @@ class _File:
             body.append(statements.result(block))
         given = {one: unread(node, f"{one}, which has no value") for one in outputs}
         found = definition(function, name, given, _without_idle(body) or [ast.Pass()])
+        found.head = statements.deduced(function)  # type: ignore[attr-defined]
         found.said = said(node)  # type: ignore[attr-defined]
         odd = unmodelled(function) or (torn and (torn.condition, torn.begin))
         found.unmodelled = odd or statements.refused  # type: ignore[attr-defined]
