@@ -16,12 +16,15 @@ from swizzle_sim.triton_source.c_expressions import (
     expression,
     launch,
     of_launch,
+    tuple_of,
     value_of,
 )
 from swizzle_sim.triton_source.c_functions import around, of_class
 from swizzle_sim.triton_source.c_names import Function, Names, Value, Variable, assigned, named, placed, unread
 from swizzle_sim.triton_source.c_types import (
+    BOOL,
     CASTS,
+    DEDUCED,
     INT,
     RECORD,
     UNKNOWN,
@@ -58,7 +61,7 @@ def called(node: Node) -> tuple[str, list[Node], list[Node]]:
     return last_name(function), parts(listed), parts(function.child_by_field_name("arguments"))
 
 
-def _call(node: Node, names: Names) -> Value | None:
+def _call(node: Node, names: Names) -> Value | None:  # noqa: PLR0911 - one a kind
     if (by := _divided(node, names)) is not None:
         return by
     name, given, template = called(node)
@@ -73,12 +76,16 @@ def _call(node: Node, names: Names) -> Value | None:
     keywords = numbers_of(own, template, names)
     is_of_template = names.calls.alike or bool(of_class(own.node, names.calls))
     of_other = is_of_template and around(own.node) not in (None, around(node))  # which has other numbers, maybe
-    odd = own.changed or not own.is_whole or len(given) > len(own.parameters) or of_other
+    odd = own.changed or not own.is_whole or len(given) > len(own.parameters) or of_other or own.result == DEDUCED
     if odd or keywords is None or not agrees(own, given, names):
         return None
-    args = [given_to(parameter, value_of(one, names), node, names)
-            for one, parameter in zip(given, own.parameters, strict=False)]  # fmt: skip
-    return Value(ast.Call(ast.Name(own.name, ast.Load()), args, keywords), own.result or UNKNOWN)
+    values = [(value_of(one, names), parameter) for one, parameter in zip(given, own.parameters, strict=False)]
+    if any(value.kind == BOOL and parameter.name in own.types for value, parameter in values):
+        return None
+    args = [given_to(parameter, value, node, names) for value, parameter in values]
+    call = ast.Call(ast.Name(own.name, ast.Load()), args, keywords)
+    call.kinds = own.kinds  # type: ignore[attr-defined]
+    return Value(call, own.result if own.result and own.result != RECORD else UNKNOWN)
 
 
 def agrees(own: Function, given: list[Node], names: Names) -> bool:
@@ -100,7 +107,8 @@ def numbers_of(function: Function, template: list[Node], names: Names) -> list[a
     if len(template) > len(function.template):
         return None
     pairs = zip(function.template, template, strict=False)
-    return [ast.keyword(known.name, expression(_number_in(one), names)) for known, one in pairs if known is not None]
+    return [ast.keyword(known.name, given_to(known, value_of(_number_in(one), names), one, names))
+            for known, one in pairs if known is not None]  # fmt: skip
 
 
 def _number_in(node: Node) -> Node:
@@ -123,14 +131,20 @@ def _known_call(name: str, given: list[Node], template: list[Node], node: Node, 
     if any(not one.is_number for one in args) or not name.isidentifier():
         return None
     if _MADE.match(name) and args:
-        if template and not all(kind_of_type(text_of(one), names.calls.aliases) for one in template):
+        kinds = [kind_of_type(text_of(one), names.calls.aliases) for one in template]
+        if not all(kinds):
             return None
-        return Value(ast.Tuple([one.tree for one in args], ast.Load()), UNKNOWN)
+        return tuple_of(args, kinds or [UNSIGNED] * len(args) * bool(re.match("dim3|(make_)?u", name)), node, names)
     kind = INT
     for one in args:
         kind = both(kind, one.kind)
     if name in _SAME and len(args) == 1:
         return Value(args[0].tree, kind)
+    head = getattr(names.calls.included(name), "head", None) if name not in BUILTINS else None
+    if head is not None and head.result in (INT, UNSIGNED, BOOL, DEDUCED):  # of a header, with its types
+        trees = [given_to(one, value, node, names) for one, value in zip(head.parameters, args, strict=False)]
+        fits = len(trees) == len(args) and head.result != DEDUCED and not template
+        return Value(ast.Call(ast.Name(name, ast.Load()), trees, []), head.result) if fits else None
     call = ast.Call(ast.Name(name, ast.Load()), [converted(one, kind, node, names) for one in args], [])
     if name in BUILTINS:
         other = names.calls.included(name)

@@ -19,8 +19,8 @@ from swizzle_sim.triton_source.c_types import (
     fields,
     identifiers,
     inside,
-    is_listed,
     kind_of_type,
+    listed_kinds,
     said,
     text_of,
 )
@@ -128,7 +128,7 @@ def _makes_an_object(node: Node, names: Names) -> bool:
         return False
     holder = parent.parent if parent.type == "init_declarator" else parent
     kind = text_of(holder.child_by_field_name("type")) if holder is not None else ""
-    return not (kind_of_type(kind, names.calls.aliases) or is_listed(kind, names.calls.aliases))
+    return not (kind_of_type(kind, names.calls.aliases) or listed_kinds(kind, names.calls.aliases))
 
 
 def escaped(body: Node, names: Names) -> Iterator[tuple[str, str, Node]]:
@@ -181,7 +181,7 @@ def _may_hold(node: Node, target: Node, names: Names, numbers: set[str]) -> bool
     if kind == "auto" and value is not None and value.type in ("identifier", "conditional_expression"):
         sides = [value] if value.type == "identifier" else fields(value, "consequence", "alternative")
         return any(text_of(one) not in numbers for one in sides)  # else a copy of a number
-    return not (kind_of_type(kind, names.calls.aliases) or is_listed(kind, names.calls.aliases))
+    return not (kind_of_type(kind, names.calls.aliases) or listed_kinds(kind, names.calls.aliases))
 
 
 def _is_used_as_object(node: Node, name: str) -> bool:

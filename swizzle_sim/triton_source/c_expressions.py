@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from tree_sitter import Node
@@ -24,8 +24,8 @@ from swizzle_sim.triton_source.c_types import (
     UNKNOWN,
     UNSIGNED,
     fields,
-    is_listed,
     kind_of_type,
+    listed_kinds,
     parts,
     text_of,
 )
@@ -87,6 +87,25 @@ def converted(value: Value, kind: str, node: Node, names: Names) -> ast.expr:
     if kind == UNSIGNED and value.kind == INT and not known:
         return names.guarded(value.tree, node)
     return value.tree
+
+
+def kinds_in(tree: ast.expr) -> tuple[str, ...]:
+    """Kinds of a list's values, where they are known."""
+    return getattr(tree, "kinds", ())
+
+
+def tuple_of(values: list[Value], kinds: Sequence[str], node: Node, names: Names) -> Value:
+    """List of values of these kinds; without any, of their own."""
+    kinds = (*kinds[: len(values)],) or tuple(one.kind for one in values)
+    trees = [converted(one, kind, node, names) for one, kind in zip(values, kinds, strict=False)]
+    tree = ast.Tuple(trees, ast.Load())
+    tree.kinds = kinds  # type: ignore[attr-defined]
+    return Value(tree, UNKNOWN)
+
+
+def tuple_as(tree: ast.Tuple, kinds: Sequence[str], node: Node, names: Names) -> Value:
+    """List as one of a type with these kinds."""
+    return tuple_of([Value(*one) for one in zip(tree.elts, kinds_in(tree), strict=True)], kinds, node, names)
 
 
 def cast_to(text: str, value: Value, node: Node, names: Names) -> Value | None:
@@ -230,7 +249,9 @@ def _choice(node: Node, names: Names) -> Value | None:
     kind = BOOL if a.kind == b.kind == BOOL else both(a.kind, b.kind)
     if isinstance(a.tree, ast.Tuple) and isinstance(b.tree, ast.Tuple):
         names.before += [*of_a, *of_b]
-        return Value(ast.IfExp(test, a.tree, b.tree), UNKNOWN)
+        whole = ast.IfExp(test, a.tree, b.tree)
+        whole.kinds = kinds_in(a.tree) if kinds_in(a.tree) == kinds_in(b.tree) else ()  # type: ignore[attr-defined]
+        return Value(whole, UNKNOWN)
     if not kind:
         return None
     outer, names.before = names.before, of_a
@@ -338,15 +359,16 @@ def _listed(node: Node, names: Names) -> Value | None:
     inner = [value_of(one, names) for one in parts(node)]
     if len(inner) == 1:
         return inner[0]
-    return Value(ast.Tuple([one.tree for one in inner], ast.Load()), UNKNOWN) if inner else None
+    return tuple_of(inner, (), node, names) if inner else None
 
 
 def _made(node: Node, names: Names) -> Value | None:
     """``dim3{a, b, c}``, ``int2{a, b}``."""
     value, kind = fields(node, "value", "type")
     inner = _listed(value, names) if value is not None else None
-    if inner is None or is_listed(text_of(kind), names.calls.aliases):
-        return inner
+    kinds = listed_kinds(text_of(kind), names.calls.aliases)
+    if inner is None or kinds:
+        return tuple_as(inner.tree, kinds, node, names) if inner and isinstance(inner.tree, ast.Tuple) else inner
     if isinstance(inner.tree, ast.Tuple):  # of a class that is not known
         return Value(unread(node, "", inner.tree.elts), UNKNOWN)
     return cast_to(text_of(kind), inner, node, names)

@@ -7,19 +7,20 @@ import re
 
 from tree_sitter import Node
 
-from swizzle_sim.triton_source.c_expressions import expression
-from swizzle_sim.triton_source.c_names import Calls, Function, Names, Variable, placed
+from swizzle_sim.triton_source.c_expressions import converted, value_of
+from swizzle_sim.triton_source.c_names import Calls, Function, Names, Variable, placed, unread
 from swizzle_sim.triton_source.c_types import (
     BOOL,
+    DEDUCED,
     INT,
     RECORD,
     UNKNOWN,
     UNSIGNED,
     fields,
     inside,
-    is_listed,
     kind_of_type,
     last_name,
+    listed_kinds,
     parts,
     said,
     text_of,
@@ -37,9 +38,9 @@ def function_of(node: Node, calls: Calls) -> Function:
     parameters = [one for one in known if one is not None]
     types = {text_of(part) for one in template_nodes(node) for part in parts(one) if part.type == "type_identifier"}
     copied = {known.name for one, known in zip(listed(node), known, strict=True)
-              if known is not None and text_of(one.child_by_field_name("type")) in types}  # fmt: skip
+              if known is not None and text_of(one.child_by_field_name("type")) in {*types, "auto"}}  # fmt: skip
     return Function(name_of(node), node, parameters, numbers, _result(node, calls), len(parameters) == len(known),
-                    frozenset(copied))  # fmt: skip
+                    frozenset(copied), (*listed_kinds(_type_of_result(node), calls.aliases),))  # fmt: skip
 
 
 def is_standard(name: str, function: Function) -> bool:
@@ -67,7 +68,9 @@ def parameter_of(node: Node, calls: Calls) -> Variable | None:
         return Variable(f"unnamed_{node.start_byte}", UNKNOWN, is_const=True)
     words = {text_of(one) for one in node.named_children if one.type == "type_qualifier"}
     is_const, is_reference = "const" in words, declarator.type == "reference_declarator"
-    kind = INT if text_of(of_type) == "auto" else kind_of_type(text_of(of_type), calls.aliases)
+    kind = kind_of_type(text_of(of_type), calls.aliases)
+    if text_of(of_type) == "auto" and (is_const or not is_reference):
+        kind = UNSIGNED  # of whichever sign: no launch passes where it matters
     made = Variable(text_of(name), kind, is_const, by_reference=is_reference)
     if not kind and (declarator.type == "identifier" or is_reference):
         if is_reference or not (narrow := of_type.type in ("primitive_type", "sized_type_specifier")):
@@ -148,12 +151,18 @@ def class_of(node: Node) -> str:
     return last_name(found.child_by_field_name("name")) if found is not None else ""
 
 
+def _type_of_result(node: Node) -> str:
+    """Type that a function says it returns, before its name or behind its parameters."""
+    behind = next((one for one in parts(declarator_of(node)) if one.type == "trailing_return_type"), None)
+    return said(behind).removeprefix("->").strip() if behind else text_of(node.child_by_field_name("type"))
+
+
 def _result(node: Node, calls: Calls) -> str | None:
     """Kind of what a function returns: empty for nothing or a list of integers, None for what is not read."""
     kind, outer = fields(node, "type", "declarator")
-    text = text_of(kind)
-    if kind is None or text in ("void", "auto") or is_listed(text, calls.aliases):
-        return "" if text != "auto" else INT
+    text = _type_of_result(node)
+    if kind is None or text in ("void", "auto") or listed_kinds(text, calls.aliases):
+        return "" if text != "auto" else DEDUCED
     if outer is not None and outer.type != "function_declarator":  # a pointer or a reference
         return None
     return kind_of_type(text, calls.aliases) or None
@@ -181,7 +190,9 @@ def definition(function: Function, name: str, handed: dict[str, ast.expr], body:
     for one in [*listed(node), *template_nodes(node)]:
         known, value = parameter_of(one, Calls()), one.child_by_field_name("default_value")
         if known is not None and value is not None:
-            defaults[known.name] = expression(value, Names(Calls()))
+            names = Names(Calls())
+            tree = converted(value_of(value, names), known.kind, value, names)
+            defaults[known.name] = tree if not names.before else unread(value)
     plain, keywords = ([placed(ast.arg(one), node) for one in part] for part in (parameters, numbers))
     last = [defaults[one] for one in parameters if one in defaults]
     given = ast.arguments([], plain, None, keywords, [defaults.get(one) for one in numbers], None, last)

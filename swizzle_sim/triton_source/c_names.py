@@ -54,6 +54,7 @@ class Function(NamedTuple):
     result: str | None  # kind of what it returns: empty for nothing or a list, None for what is not read
     is_whole: bool  # whether every parameter is one of `parameters`
     types: frozenset[str] = frozenset()  # parameters of types that its template chooses, which are copies
+    kinds: tuple[str, ...] = ()  # of the list that it returns
 
     @property
     def changed(self) -> tuple[str, ...]:

@@ -180,7 +180,8 @@ class _File:
             name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
             if name is None:
                 return []
-            return self._given(text_of(name), value, INT, node)
+            base = node.parent and node.parent.parent and node.parent.parent.child_by_field_name("base")
+            return self._given(text_of(name), value, UNSIGNED if base else INT, node)
         words = {
             text_of(one) for one in node.named_children if one.type in ("type_qualifier", "storage_class_specifier")
         }
@@ -240,7 +241,10 @@ class _File:
         inner = [one for one in self.found.regions if first <= one.end and one.begin <= last and not within(node, one)]
         torn = next((one for one in inner if _is_torn("".join(self.plain[one.begin : one.end - 1]))), None)
         statements = Statements(self.calls, block, known, outputs, result or "", inner, handed)
+        statements.kinds = function.kinds
         body = statements.function_body(block)
+        if self.calls.functions.get(function.name) is function:
+            self.calls.functions[function.name] = statements.deduced(function)
         if handed:
             names: list[ast.expr] = [named(one, node) for one in dict.fromkeys(map(handed_name, handed))]
             body.append(placed(ast.Return(ast.Tuple(names, ast.Load())), node))
@@ -249,6 +253,7 @@ class _File:
             body.append(statements.result(block))
         given = {one: unread(node, f"{one}, which has no value") for one in outputs}
         found = definition(function, name, given, _without_idle(body) or [ast.Pass()])
+        found.head = statements.deduced(function)  # type: ignore[attr-defined]
         found.said = said(node)  # type: ignore[attr-defined]
         odd = unmodelled(function) or (torn and (torn.condition, torn.begin))
         found.unmodelled = odd or statements.refused  # type: ignore[attr-defined]

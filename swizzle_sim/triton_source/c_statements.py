@@ -28,7 +28,7 @@ from swizzle_sim.triton_source.c_effects import (
     stored_names,
     target_of,
 )
-from swizzle_sim.triton_source.c_expressions import LAUNCH, apart, converted, expression, value_of
+from swizzle_sim.triton_source.c_expressions import LAUNCH, apart, converted, expression, kinds_in, tuple_as, value_of
 from swizzle_sim.triton_source.c_functions import definition, function_of
 from swizzle_sim.triton_source.c_names import (
     UNREAD,
@@ -47,6 +47,7 @@ from swizzle_sim.triton_source.c_outputs import handed_name
 from swizzle_sim.triton_source.c_preprocessor import Region
 from swizzle_sim.triton_source.c_types import (
     BOOL,
+    DEDUCED,
     INT,
     RECORD,
     UNKNOWN,
@@ -86,6 +87,8 @@ class Statements:
         handed: Sequence[Node] = (),
     ):
         self.calls, self.outputs, self.kind_of_result = calls, outputs, result
+        self._returned: set[tuple[str, tuple[str, ...]]] = set()  # kinds of what it returns
+        self.kinds: tuple[str, ...] = ()  # of the list that it is declared to return
         self.functions: list[ast.FunctionDef] = []  # lambdas with a name
         self.assumed: list[str] = []
         self.regions = regions or []
@@ -136,6 +139,14 @@ class Statements:
                 self.assumed.append(f"line {region.begin}: {region.condition}")
                 self.regions = [one for one in self.regions if one.first != region.first]
         return self._sequence(block.named_children)
+
+    def deduced(self, function: Function) -> Function:
+        """Function with the kind that all its returns have, where none is declared."""
+        kind, kinds = next(iter(self._returned), (RECORD, ())) if len(self._returned) == 1 else (RECORD, ())
+        is_known = function.result == DEDUCED and kind != RECORD  # a tuple's is `UNKNOWN`
+        return (
+            function._replace(result=kind or RECORD, kinds=kinds) if is_known else function
+        )  # of a tuple, or not read
 
     def _sequence(self, nodes: list[Node]) -> list[ast.stmt]:
         """Statements in their order; between lines of a condition that nothing decides, under a flag for its truth."""
@@ -362,20 +373,31 @@ class Statements:
 
     def _unpacked(self, target: Node, value: Node, node: Node) -> list[ast.stmt]:
         found = value_of(value, self.names)
-        own = [self._declare(text_of(one), INT, node) for one in target.named_children]
+        kinds = itertools.chain(kinds_in(found.tree), itertools.repeat(UNKNOWN))
+        own = [self._declare(text_of(one), kind or UNSIGNED, node)
+               for one, kind in zip(target.named_children, kinds, strict=False)]  # fmt: skip
         stores: list[ast.expr] = [named(one.name, target, ast.Store()) for one in own]
-        return [ast.Assign([ast.Tuple(stores, ast.Store())], found.tree)]
+        made: list[ast.stmt] = [ast.Assign([ast.Tuple(stores, ast.Store())], found.tree)]
+        if kinds_in(found.tree) or is_unread(found.tree):
+            return made
+        outer, self.names.before = self.names.before, []
+        for one in own:  # of a sign that nothing decides
+            tree = self.names.guarded(named(one.name, target), node)
+            self.names.before.append(assigned(one.name, tree, node))
+        made += self.names.before
+        self.names.before = outer
+        return made
 
     def _lambda(self, target: Node, node: Node, outer: Node) -> list[ast.stmt]:
         """Function of its parameters, and of outer names that nothing assigns twice; any other is not read."""
         name, body = text_of(target), node.child_by_field_name("body")
         head = text_of(node).partition("{")[0]
-        function = function_of(node, self.calls)._replace(name=self.names.fresh(f"{name}_function"), result=INT)
+        function = function_of(node, self.calls)._replace(name=self.names.fresh(f"{name}_function"), result=DEDUCED)
         odd = "mutable" in head or "->" in head or "=" in head.partition("]")[0].strip("[= ") or "<" in head
         if body is None or odd or not function.is_whole or function.changed:
             self._declare(name, UNKNOWN, outer)
             return []
-        inner = Statements(self.calls, body, function.parameters, result=INT)
+        inner = Statements(self.calls, body, function.parameters, result=DEDUCED)
         captured = {*identifiers(body)} - {one.name for one in function.parameters} - inner.names.declared
         inner.names.scopes.insert(0, {one: kept for one in captured if (kept := self.names.find(one))})
         assigning = [target_of(one) for one in inside(function_around(outer)) if one.type in ASSIGNS]
@@ -386,7 +408,7 @@ class Statements:
         found.is_lambda = True  # type: ignore[attr-defined]
         if is_read:
             self.functions.append(found)
-            self.names.lambdas[made.name] = function
+            self.names.lambdas[made.name] = inner.deduced(function)
         return []
 
     def _expression_statement(self, node: Node) -> list[ast.stmt] | None:
@@ -595,6 +617,9 @@ class Statements:
         if not inner:
             return [ast.Return(None)]
         found = value_of(inner[0], self.names)
+        if isinstance(found.tree, ast.Tuple):
+            found = tuple_as(found.tree, self.kinds, node, self.names)
+        self._returned.add((found.kind, kinds_in(found.tree)))
         if isinstance(found.tree, ast.Tuple) or not self.kind_of_result or not found.kind:
             return [ast.Return(found.tree)]
         return [ast.Return(converted(found, self.kind_of_result, node, self.names))]

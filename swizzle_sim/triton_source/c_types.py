@@ -16,6 +16,7 @@ OPEN = "unread_macro__"  # before the name of a macro whose value nothing decide
 INT, UNSIGNED, BOOL = "int", "unsigned", "bool"
 RECORD = "record"  # of a class that is not known: its fields are read, itself it is no number
 UNKNOWN = ""
+DEDUCED = "auto"  # of a function whose type its returns decide, until they are read
 _INT = {
     "int", "signed", "signed int", "int32_t", "long", "long int", "signed long", "long long", "long long int",
     "signed long long", "int64_t", "ptrdiff_t", "intptr_t", "ssize_t", "index_t", "long_index_t", "i32", "i64",
@@ -46,14 +47,16 @@ def kind_of_type(text: str, aliases: Mapping[str, str]) -> str:
     return INT if name in _INT else UNSIGNED if name in _UNSIGNED else UNKNOWN
 
 
-def is_listed(text: str, aliases: Mapping[str, str]) -> bool:
-    """Whether a type is a list of integers, such as ``dim3`` or ``pair<int, int>``."""
+def listed_kinds(text: str, aliases: Mapping[str, str]) -> list[str]:
+    """Kinds of a list of integers, such as ``dim3`` or ``pair<int, int>``; none of any other type."""
     name = plain_type(text).replace(" ", "")
     match = _LISTED.match(name)
     if match is None or name in aliases:
-        return False
-    parts = match.group(1)
-    return parts is None or all(kind_of_type(part, aliases) for part in parts.split(","))
+        return []
+    if match.group(1) is None:
+        return [UNSIGNED if name[0] in "du" else INT] * 4
+    kinds = [kind_of_type(part, aliases) for part in match.group(1).split(",")]
+    return kinds if all(kinds) else []
 
 
 def aliases_in(text: str) -> dict[str, str]:
@@ -65,7 +68,9 @@ def aliases_in(text: str) -> dict[str, str]:
         known = plain_type(what)
         found[name] = known if found.get(name, known) == known else "?"
     defined = re.findall(r"\b(?:class|struct)\s+(\w+)(?:\s*final)?\s*[:{]", text)
-    return found | {name: "?" for name in defined if is_listed(name, {})}  # the file's own, of which nothing is known
+    return found | {
+        name: "?" for name in defined if listed_kinds(name, {})
+    }  # the file's own, of which nothing is known
 
 
 def divmods_in(text: str, word: str = r"FastDivmod\w*") -> frozenset[str]:

@@ -136,8 +136,8 @@ class _Maker:
 
     def helper(self) -> str:
         name = f"f{len(self.above)}"
-        kind = self.draw.choice(["int", "int", "int", "unsigned", "short", "auto", "bool", "uint8_t"])
-        a = self.draw.choice(["int a", "int a", "unsigned a", "short a", "const int& a", "int8_t a", "int a"])
+        kind = self.draw.choice(["int", "int", "int", "unsigned", "short", "auto", "auto", "bool", "uint8_t"])
+        a = self.draw.choice(["int a", "int a", "unsigned a", "short a", "const int& a", "int8_t a", "int a", "auto a"])
         body = self.draw.choice(["return a / 8;", "if (a > b) return a; return b;", "return a + b;", "return a % 8;",
                                  "int b2 = b; { int b2 = 3; (void)b2; } return b2;", "b = b / 2; return a + b;",
                                  "return a / CONSTANT + b;"])  # fmt: skip
@@ -148,6 +148,8 @@ class _Maker:
             text += f"__device__ int {name}(long a, int b) {{ return int(a) + b + 1; }}\n"
         if self.draw.random() < 0.1:
             text = f"template <int W = 2>\n{text}"
+        if self.draw.random() < 0.1:
+            text = text.replace(f"{kind} {name}", f"auto {name}").replace("b) {", f"b) -> {kind} {{")
         self.above.append(text)
         return name
 
@@ -235,6 +237,10 @@ class _Maker:
                 f"auto {name} = [](int& q) {{ q = q / 2; return 1; }}; {target} += {name}({target});\n",
                 f"auto {name} = [](auto& q, int w) {{ q = w; }}; {name}({target}, 2);\n",
                 f"auto {name} = [](int q) {{ return q / 2; }}; {target} = {name}({target});\n",
+                f"auto {name} = [](auto q) {{ return q % 8{draw.choice(['', 'u'])}; }};\n"
+                f"auto w{name} = {name}({self.value(names)});\n{target} = w{name} < {self.value(names)};\n",
+                f"auto {name} = [](unsigned q) {{ return q < 5; }};\nauto w{name} = {name}({target});\nw{name} += 2;\n"
+                f"{target} = w{name};\n",
                 f"auto {name} = [&q = {target}] {{ q = 1; }}; {name}();\n",
                 f"auto {name} = [](int q) {{ return q % 5; }}; {{ auto {name} = [](int q) {{ return q % 3; }}; "
                 f"{target} = {name}({target}); }} {target} = {name}({target}) + 5;\n",

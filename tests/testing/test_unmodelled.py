@@ -97,6 +97,13 @@ WRONG_IN_C = {
     "declared under a condition": function("#ifdef FIXED\nconst int z = 0;\n#else\nconst int z = 1;\n#endif\nrest += z;"),
     "dividing object made for another": function("unsigned r = 0, z = 0;\nby.divmod(num_pids, 7, z, r);\nrest = r;",
                                                  "MDiv2 by;\n"),
+    "deduced unsigned": function("rest = part(pid) < 0 - pid - 1 ? 0 : rest;", "auto part(unsigned a) { return a % 8; }\n"),
+    "deduced in a lambda": function("auto part = [](int a) { return a % 8u; };\nrest = part(pid) < 0 - pid - 1 ? 0 : rest;"),
+    "type of the argument": function("auto less = [](auto a, int b) { return a < b; };\nrest = less(pid % 8u, 0 - pid - 1) ? 0 : rest;"),
+    "type behind the parameters": function("rest += part(pid * 256) - pid * 256;", "auto part(int a) -> uint8_t { return a; }\n"),
+    "types of a list": function("auto [a, b] = part(pid);\nrest = a < 0 - pid - 1 ? 0 : rest;",
+                                "auto part(unsigned a) { return std::make_pair(a % 8, a); }\n"),
+    "type of an enumeration": function("rest = K < 0 - pid - 1 ? 0 : rest;", "enum E : unsigned { K = 5 };\n"),
     "attribute": function('__attribute__((mode(QI))) int small = pid;\nrest += small - pid;'),
 }  # fmt: skip
 KERNEL = (
@@ -423,6 +430,7 @@ HEADER = "#ifndef EIGHT\n#define EIGHT 8\n#endif\ninline int part(int a) { retur
     ('#define EIGHT 7\n#include "a.h"\n', HEADER, "refuted"),
     ('#include "a.h"\n#include "b.h"\nusing b::part;\n', HEADER, ""),
     ('#if 0\n#include "a.h"\n#endif\nint part(int a) { return a % 7; }\n', HEADER, "refuted"),
+    ('#include "a.h"\n#define part(n) (part(pid) < 0 - pid - 1 ? 0 : n % 8)\n', "inline unsigned part(int id) { return id % 8; }\n", ""),
 ])  # fmt: skip
 def test_a_function_of_a_header_is_read_where_it_is_included(tmp_path, above, of, verdict):
     (tmp_path / "a.h").write_text(of, encoding="utf-8")
@@ -444,6 +452,7 @@ def test_the_same_without_the_construct_is_proved(tmp_path):
         "o.py": triton(store="tl.store(c + (pid_m * num_pid_n + pid_n) * BLOCK + tl.arange(0, BLOCK), 1)"),
         "k.py": triton(store="put(c, pid_m, pid_n, N)", above=PUT.format("tl.store(p + a * n + b, 1)")),
         "f.hip": KERNEL.format(begin=f"for (int t = blockIdx.x; t < {ALL}; t += gridDim.x) {{", end=STORE + "}"),
+        "p.hip": function("auto [a, b] = part(pid);\nrest += a - b;", "auto part(int a) { return std::make_pair(a, a); }\n"),
         "g.hip": function("unsigned d = num_pids - pid;\nrest += d + pid - num_pids;"),
         **{f"{k}.hip": PUT_IN_C.format("c[m * w + n] = 1;") + BY_COLUMNS.format(begin=PLAIN, end=f"char q = num_pid_n;\n{end}")
            for k, end in enumerate((
