@@ -47,7 +47,7 @@ def test_what_it_accepts_names_launches_and_names(grouped):
         ("max_xcds", 1025, "XCDs"),
         ("num_xcds", 8, ""),
         ("text", "pid = pid // 2\n", "out of order"),
-        ("pieces", [], "not proved to its end"),
+        ("pieces", [], "sides that may be no powers of two"),
         ("polynomials", [], "no certificate"),
         ("sizes", {"pid": 3}, "name of a coordinate"),
     ],
