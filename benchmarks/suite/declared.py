@@ -214,7 +214,8 @@ class Declared:
     options: Callable[[Sizes], Mapping[str, int]] = nothing  # further ones of the compiler
     more: Callable[[Sizes], Mapping[str, Any]] = nothing  # further fields of `Kernel`, such as programs and claims
     triton: str = ""  # file that holds the function, beside that of `access`; NAME_triton.py if not given
-    function: str | Callable[[Sizes], str] = ""  # its name, if not the kernel's
+    # its name, if not the kernel's; one that the sizes choose is in NAME_triton.py
+    function: str | Callable[[Sizes], str] = ""
 
     def __post_init__(self):
         """Make it look like a function of its sizes, which is what the registry reads names and switches from."""
@@ -376,6 +377,7 @@ class Declared:
     def launch(self, s: Sizes) -> Launch:
         """Launch of the Triton function."""
         programs = self.more(s).get("programs")
+        name = (self.function(s) if callable(self.function) else self.function) or self.name
         filled = {name: one for name, one in self.tensors.items() if one.fill is not None}
         constants = _named(s, self.constexprs or " ".join(self.blocks))
 
@@ -384,8 +386,8 @@ class Declared:
             return {f"{name.lower()}_ptr": values for name, values in {**self.inputs(s, seed), **begun}.items()}
 
         return Launch(
-            path=self.path,
-            function=(self.function(s) if callable(self.function) else self.function) or self.name,
+            path=self.path.with_name(f"{name}_triton.py") if callable(self.function) else self.path,
+            function=name,
             arguments={f"{name.lower()}_ptr": one.array_at(s) for name, one in self.tensors.items()}
             | _named(s, self.arguments),
             constexprs={name: bool(v) if name in self.switches else v for name, v in constants.items()},
