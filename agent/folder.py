@@ -2,7 +2,8 @@
 
 ``--model folder/NAME --api-base FOLDER`` writes ``001-DIGEST.prompt.md`` and reads ``001-DIGEST.answer.md``; a picture
 that goes with the question is ``001-DIGEST.prompt.png``, a second one ``001-DIGEST.prompt.2.png``. A question without
-an answer ends the command with code ``waiting``: the same study goes on, or ``optimize --resume RUN``.
+an answer ends the command with code ``waiting``: the study typed again goes on, or ``optimize --resume RUN`` if
+``optimize`` made the run.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class FolderEndpoint:
             asked.write_text(prompt, encoding="utf-8")
         answered = asked.with_name(asked.name.replace(".prompt.", ".answer."))
         if not answered.is_file():
-            go_on = "lay it there and go on, with the same study or optimize --resume RUN"
+            go_on = "lay it there, then type the study again, or optimize --resume RUN if optimize made the run"
             raise Waiting(f"{asked} waits for its answer in {answered.name}: {go_on}")
         text = answered.read_text(encoding="utf-8")[: MAX_REPLY_CHARS + 1]
         return Answer(text, "stop", False, len(prompt) // CHARS_PER_TOKEN, len(text) // CHARS_PER_TOKEN)

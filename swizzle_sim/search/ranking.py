@@ -237,10 +237,14 @@ def read_objectives(text: str) -> tuple[Objective, ...]:
 def default_objectives(gpu: str, replay: str, work_class: str = "") -> tuple[Objective, ...]:
     """Figure that decides for a class of kernels: of time and L2 hit rate what ranked its measured orders better.
 
-    Hits, if both did equally. Where no order of the class was measured it is time if that ranked the GPU's, else hits.
+    If both did equally, time where work is uneven, since when each CU ends is counted, and hits elsewhere. Where no order
+    of the class was measured it is time if that ranked the GPU's, else hits.
     """
     time, hits = (evidence_of(gpu, one.name, work_class) for one in (TIME, HIT_RATE))
-    ranks = time.right > hits.right if time.work_class and hits.work_class else time.ranks
+    if time.work_class and hits.work_class:
+        ranks = time.right > hits.right or (time.right == hits.right and work_class == "uneven")
+    else:
+        ranks = time.ranks
     return (TIME,) if replay == "timed" and ranks else (HIT_RATE,)
 
 
