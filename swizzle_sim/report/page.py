@@ -1,4 +1,4 @@
-"""The page: everything it shows, gathered for the template, and the template filled in."""
+"""The page of a run: everything it shows, gathered for the template, and the template filled in."""
 
 from __future__ import annotations
 
@@ -6,25 +6,157 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from swizzle_sim.base import text as written
-from swizzle_sim.base.text import visible
+from swizzle_sim.base.text import cut, visible
+from swizzle_sim.hardware.agreement import Agreement
+from swizzle_sim.hardware.results import MEASUREMENTS
+from swizzle_sim.hardware.runs import agreements_in
+from swizzle_sim.language import Swizzle
+from swizzle_sim.language.lattice import claim
+from swizzle_sim.language.verdict import TESTED
 from swizzle_sim.pricing.access_patterns import uncoalesced
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.report import content
 from swizzle_sim.report.pictures import NAMES, Drawing, Replayed, most_misses, slider_data
 from swizzle_sim.report.rank_stability import stored_lines
 from swizzle_sim.report.spending import Spending
+from swizzle_sim.rewrite.kernel import rewrite_kernel
+from swizzle_sim.search.advice import RESOURCES
 from swizzle_sim.search.history import Attempt, History
 from swizzle_sim.search.ranking import Ranking, times_note, times_rank
-from xcd_model import Gpu
+from swizzle_sim.workload.kernels import Kernel
+from xcd_model import Gpu, Time
+from xcd_model.errors import SwizzleSimError
 
 if TYPE_CHECKING:
     from markupsafe import Markup
+
+BEST = 5  # rows of the table
+LONGEST_MESSAGE = 600
+LONGEST_CODE = 200_000  # characters of a kernel's file that the page carries
+MOST = 300  # attempts listed; of more, the best and the first of the others
+BEST_OF_MOST = 200
+
+
+class Row(NamedTuple):
+    """Row of the table of the best."""
+
+    rank: str
+    name: str
+    score: Score
+    verdict: Mapping[str, Any]
+
+
+def best_rows(attempts: Sequence[Attempt], baseline: Score, ranking: Ranking) -> list[Row]:
+    """Rows of the table: the launch order, then the best attempts."""
+    rows = [Row("–", "launch order", baseline, attempts[0].verdict)]
+    places = ranking.places(attempts)
+    candidates = [attempt for attempt in ranking.order(attempts) if attempt.number != 0]
+    front = {one.number for one in ranking.front(attempts)} if len(ranking.objectives) > 1 else set()
+    shown = max(BEST, len(front & {one.number for one in candidates}))
+    for one in candidates[:shown]:
+        if one.score is not None:
+            place = f"{places[one.number]}, front" if one.number in front else places[one.number]
+            rows.append(Row(place, one.name, one.score, one.verdict))
+    return rows
+
+
+def verdict_lines(verdict: Mapping[str, Any], num_xcds: int) -> list[str]:
+    """Sentences on where a swizzle is a bijection."""
+    here = "a bijection" if verdict.get("bijective") else "no bijection"
+    tried = verdict.get("n_workgroups")
+    lines = [f"At this grid with {num_xcds} XCDs: {here}" + (f"; all {tried} workgroups were tried." if tried else ".")]
+    domain, status = str(verdict.get("domain", "not recorded")), str(verdict.get("status", TESTED))
+    lines.append(f"Of all grids: {claim(status, domain, verdict.get('tested', 0), verdict.get('largest', 0))}.")
+    if "tested" in verdict:
+        lines.append(f"Grids and XCD counts tested: {verdict['tested']}; bijective on {verdict['passed']}.")
+    if other := verdict.get("lattice_counterexample"):
+        lines.append(f"First that fails: {cut(str(other.get('message', '')), LONGEST_MESSAGE)}")
+    return lines
+
+
+def time_bars(before: Time, after: Time) -> list[tuple[str, float, float]]:
+    """Time of each resource [us] in launch order and under the best; the latency is what no resource accounts for."""
+    times = (before.by_resource_us, after.by_resource_us)
+    rows = [
+        (label, times[0].get(name, 0.0), times[1].get(name, 0.0))
+        for name, label in RESOURCES.items()
+        if name in times[0] or name in times[1]
+    ]
+    if before.latency_us or after.latency_us:
+        rows.append(("latency of the first load and the last store", before.latency_us, after.latency_us))
+    return [*rows, ("whole kernel", before.total_us, after.total_us)]
+
+
+def listed(attempts: Sequence[Attempt], ranking: Ranking) -> list[Attempt]:
+    """Attempts to list, in the order made."""
+    if len(attempts) <= MOST:
+        return list(attempts)
+    best = ranking.order(attempts)[:BEST_OF_MOST]
+    chosen = {one.number for one in best}
+    others = [one for one in attempts if one.number not in chosen][: MOST - len(best)]
+    return sorted([*best, *others], key=lambda one: one.number)
+
+
+def outcome(one: Attempt) -> str:
+    """How an attempt ended: a class of the style sheet."""
+    return "scored" if one.score else "unscored" if one.verdict.get("bijective", False) else "refused"
+
+
+def verdict_of(one: Attempt) -> str:
+    """Verdict of an attempt in a few words."""
+    code, found = one.verdict.get("code", ""), one.verdict.get("bijective", False)
+    said = "refused" if outcome(one) == "refused" else f"bijection: {one.verdict.get('domain', 'not recorded')}"
+    if found is None:
+        said = "undecided"
+    return f"{said} ({code})" if code and code != "scored" else said
+
+
+def counts(attempts: Sequence[Attempt]) -> dict[str, int]:
+    """How the attempts ended."""
+    ended = [outcome(one) for one in attempts]
+    return {"all": len(ended), **{one: ended.count(one) for one in ("scored", "refused", "unscored")}}
+
+
+def measured_in(folder: Path) -> tuple[list[Agreement], str]:
+    """Agreement of every result stored with a run, and what is wrong with them if they cannot be used."""
+    if not any((folder / MEASUREMENTS).glob("*.json")):
+        return [], ""
+    try:
+        return agreements_in(folder), ""
+    except SwizzleSimError as error:
+        return [], str(error)
+
+
+def rewritten(kernel: Kernel, source: str, gpu: Gpu, folder: Path) -> dict[str, Any]:
+    """The rewritten kernel of a run: the file that was checked and written there, else its text alone, or why not."""
+    if kernel.launch is None:
+        return {"why_not": f"{kernel.name} comes without the launch of a Triton kernel, as a trace file does"}
+    remap: dict[str, Any] = {"num_xcds": gpu.xcds, "sizes": kernel.problem, "lattice": kernel.lattice}
+    at = "program" if kernel.programs is None else "tile"
+    try:
+        found = rewrite_kernel(kernel.launch, Swizzle.parse(source), grid=kernel.grid, at=at, **remap)
+    except SwizzleSimError as error:
+        return {"why_not": str(error)}
+    name = f"{found.path.stem}_swizzled.py"
+    if is_written := (folder / name).is_file():
+        found = replace(found, text=(folder / name).read_bytes())
+    if len(found.text) > LONGEST_CODE:
+        return {"why_not": f"{found.path.name} is too long to show here: swizzle-sim rewrite writes it"}
+    guard = found.guarded.condition
+    where = f"where {guard}, and the launch order elsewhere" if guard else "on every grid"
+    note = "" if is_written else f"The {found.at}'s id is remapped {where}."
+    text = found.text.decode("utf-8", "replace")
+    styles = {"+": "added", "-": "taken", "@": "place"}  # classes of the style sheet
+    lines = enumerate(found.diff(name).splitlines())
+    diff = [(line, "place" if i < 2 else styles.get(line[:1], "same")) for i, line in lines]
+    return {"why_not": "", "name": name, "diff": diff, "text": text, "note": note}
+
 
 LONGEST_COLOURED = 60_000  # characters that are coloured: a lexer takes a microsecond or two for each
 VALUES = ("percent", "points", "gigabytes", "joules", "microseconds")  # filters of the template
@@ -39,7 +171,7 @@ def frame(
 ) -> dict[str, Any]:
     """The part of a page that needs no result."""
     kernel, gpu, about = scorer.kernel, scorer.gpu, history.about
-    results, fault = content.measured_in(history.folder)
+    results, fault = measured_in(history.folder)
     return {
         "about": about,
         "settings": _settings(about),
@@ -50,8 +182,8 @@ def frame(
         "occupancy": scorer.occupancy,
         "gpu": gpu,
         "uncoalesced": [str(one) for one in uncoalesced(scorer.trace)],
-        "counts": content.counts(attempts),
-        "listed": content.listed(attempts, ranking),
+        "counts": counts(attempts),
+        "listed": listed(attempts, ranking),
         "spending": spending,
         "ranked": ranking.sentence(),
         "measured": results,
@@ -79,19 +211,19 @@ def result(
         "result": {
             "baseline": scores[0],
             "score": scores[1],
-            "rows": content.best_rows(attempts, scores[0], ranking),
+            "rows": best_rows(attempts, scores[0], ranking),
             "stability": stored_lines(folder),
             "has_energy": any(one.name == "energy" for one in ranking.objectives),
             "best": best,
             "price": scores[1].price,
-            "verdict": content.verdict_lines(best.verdict, scorer.gpu.xcds),
+            "verdict": verdict_lines(best.verdict, scorer.gpu.xcds),
             "sources": sources,
-            "code": content.rewritten(scorer.kernel, best.source, scorer.gpu, folder),
+            "code": rewritten(scorer.kernel, best.source, scorer.gpu, folder),
         },
         "reproduced": all(one.traffic.l2_hit_rate == s.l2_hit_rate for one, s in zip(replayed, scores, strict=True)),
         "drawn": drawn,
         "is_partitioned": scorer.gpu.l2_partitions is not None,
-        "time_bars": content.time_bars(before.time, after.time),
+        "time_bars": time_bars(before.time, after.time),
         "heat_most": f"{most_misses(replayed):,.0f}",
         "misses": [_misses(name, one, scorer.gpu) for name, one in zip(NAMES, replayed, strict=True)],
         "slider": slider_data(scorer.kernel.grid, (before.schedule, after.schedule)),
@@ -130,7 +262,7 @@ def render(page: Mapping[str, Any]) -> str:
         environment.filters[name] = lambda value, said=said: "–" if value is None else said(value)
     # "visible" for what becomes markup in the template itself
     environment.filters |= {"visible": visible, "cut": written.cut, "coloured": coloured}
-    environment.filters |= {"figure": _figure, "verdict": content.verdict_of, "outcome": content.outcome}
+    environment.filters |= {"figure": _figure, "verdict": verdict_of, "outcome": outcome}
     style, script = _own("page.css"), _own("page.js")
     given = {
         "style": Markup(style),
