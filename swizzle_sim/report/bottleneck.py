@@ -41,8 +41,7 @@ from swizzle_sim.search.ranking import TIME
 from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Gpu, Plan, Traffic
 from xcd_model import gpu as load_gpu
-from xcd_model.analysis.sampled_misses import MAX_SAMPLES, Touches, sampled_touches
-from xcd_model.analysis.schedule import Schedule, schedule_of
+from xcd_model.analysis.schedule import MAX_SAMPLES, Schedule, Touches, sampled_touches, schedule_of
 from xcd_model.replay import traffic as columns
 
 FIRST, FIRST_HERE, OWN, ALONG_M, ALONG_N, DIAGONAL, LATER = range(7)

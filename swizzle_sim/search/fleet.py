@@ -37,7 +37,7 @@ from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.advice import advise_run
 from swizzle_sim.search.candidates import Candidate, distinct_shortlist
-from swizzle_sim.search.export import csv_of, parquet_of
+from swizzle_sim.search.history import csv_of, parquet_of
 from swizzle_sim.search.jobs import key_of
 from swizzle_sim.search.judge import Judge
 from swizzle_sim.search.loop import InMemory, one_after_another, run
