@@ -20,8 +20,7 @@ from swizzle_sim.rewrite.price import price
 from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.ranking import TIME, Ranking, times_note
 from xcd_model import xcd_of
-from xcd_model.analysis.sampled_misses import misses_of_workgroups, sampled_touches
-from xcd_model.analysis.schedule import schedule_of
+from xcd_model.analysis.schedule import misses_of_workgroups, sampled_touches, schedule_of
 from xcd_model.errors import CompileError, ModelError, SwizzleSimError
 from xcd_model.files import read_text
 

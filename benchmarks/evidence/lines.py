@@ -67,13 +67,13 @@ def room_of(path: str) -> str:
 
 
 def sources(revision: str | None) -> Iterator[tuple[str, str]]:
-    """Path and text of every Python file that git tracks."""
+    """Path and text of every Python file and stub that git tracks."""
     if revision is None:
-        names = _git("ls-files", "*.py").splitlines()
+        names = _git("ls-files", "*.py", "*.pyi").splitlines()
         yield from ((name, (ROOT / name).read_text(encoding="utf-8")) for name in names if (ROOT / name).exists())
         return
     for name in _git("ls-tree", "-r", "--name-only", revision).splitlines():
-        if name.endswith(".py"):
+        if name.endswith((".py", ".pyi")):
             yield name, _git("show", f"{revision}:{name}")
 
 

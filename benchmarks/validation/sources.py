@@ -22,7 +22,7 @@ def digest_of(*modules: str) -> str:
     digest = hashlib.sha256()
     for module in modules_behind(*modules):
         path = Path(_path(module) or "")
-        digest.update(module.encode() + b"\0" + _read(path.read_text(encoding="utf-8")).code)
+        digest.update(module.encode() + b"\0" + _read(_text(path)).code)
         if module in TABLES:
             digest.update((path.parent / TABLES[module]).read_bytes())
     return digest.hexdigest()[:16]
@@ -50,7 +50,7 @@ def modules_behind(*modules: str) -> list[str]:
         if path is None:
             continue
         package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-        imported = _read(path.read_text(encoding="utf-8")).imported(package)
+        imported = _read(_text(path)).imported(package)
         todo += sorted(name for name in imported if name.split(".")[0] in FOLLOWED)
     return sorted(module for module in seen if _path(module))
 
@@ -62,6 +62,11 @@ def _path(module: str) -> Path | None:
     except ModuleNotFoundError:
         return None
     return Path(found.origin) if found and found.origin and found.origin.endswith(".py") else None
+
+
+def _text(path: Path) -> str:
+    """Source of a module, and of the stub beside a package that imports its names on first use."""
+    return "\n".join(one.read_text(encoding="utf-8") for one in (path, path.with_suffix(".pyi")) if one.exists())
 
 
 class _Source(NamedTuple):

@@ -65,8 +65,7 @@ def fleet(
     kernels of the suite; `suite` is all of them.
     """
     from swizzle_sim.rewrite.price import score_as_compiled
-    from swizzle_sim.search.fleet import judged_launch, launches_in, points_of, rows_of, write_rows
-    from swizzle_sim.search.sequence import replay_in_order
+    from swizzle_sim.search.fleet import judged_launch, launches_in, points_of, replay_in_order, rows_of, write_rows
     from xcd_model import gpu as load_gpu
 
     if among.sequence:
@@ -107,7 +106,7 @@ def _check_sequence(places: Sequence[str], among: Among) -> None:
 
 def _print_steps(steps: Sequence[Mapping[str, Any]], among: Among) -> None:
     """What launches find in the caches of those before them, those of most difference first."""
-    from swizzle_sim.search.sequence import KINDS
+    from swizzle_sim.search.fleet import KINDS
 
     def total(name: str, kind: str, key: str) -> float:
         return sum(one[kind][key] for one in steps if name in ("", one["launch"]))

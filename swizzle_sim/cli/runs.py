@@ -225,7 +225,7 @@ def export(
     json: Json = False,
 ) -> None:
     """Write every attempt of runs as a table: CSV or Parquet."""
-    from swizzle_sim.search.export import FORMATS, attempts_table
+    from swizzle_sim.search.history import FORMATS, attempts_table
 
     form = FORMATS.get(out.suffix.lower())
     if form is None:

@@ -18,15 +18,13 @@ from swizzle_sim.cli import output
 from swizzle_sim.cli.arguments import Launch, OfOne, ReplayOptions
 from swizzle_sim.cli.output import line, table
 from swizzle_sim.language import Swizzle, Verdict
-from swizzle_sim.pricing.access_patterns import emulated, emulated_note, pitch_note, uncoalesced
-from swizzle_sim.pricing.fitted import fitted_constants
+from swizzle_sim.pricing.access_patterns import emulated, emulated_note, fitted_constants, pitch_note, uncoalesced
 from swizzle_sim.pricing.scores import Score
-from swizzle_sim.pricing.scoring import Scorer, Spread, spread
+from swizzle_sim.pricing.scoring import OverDraws, Scorer, Spread, over_draws, spread
 from swizzle_sim.pricing.waiting import Waited, waited
 from swizzle_sim.report.bottleneck import why_better
 from swizzle_sim.search.advice import Advice, advise_run, one_xcd
 from swizzle_sim.search.candidates import shortlist
-from swizzle_sim.search.draws import OverDraws, over_draws
 from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.ranking import Ranking, default_objectives, is_costly, times_note
 from swizzle_sim.uncertainty import Span, Uncertainty, uncertainty

@@ -41,8 +41,7 @@ def find_ceiling(launch: Launch, run: RunOptions, evaluations: int | None, json:
 
     Nothing is stored but the permutation, as a lookup table in ``--out``.
     """
-    from swizzle_sim.search.lookup import check_table_folder, write_table
-    from swizzle_sim.search.strategies.ceiling import ceiling
+    from swizzle_sim.search.strategies.ceiling import ceiling, check_table_folder, write_table
 
     if run.resume or run.objective:
         raise SearchError("--proposer ceiling has no run to go on with, and one objective", code="tune")

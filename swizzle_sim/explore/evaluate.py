@@ -11,13 +11,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from swizzle_sim.capture.occupancy import compiled_for
-from swizzle_sim.explore.gallery import fits
 from swizzle_sim.explore.state import State, read_order
-from swizzle_sim.language import FAMILIES, Swizzle, Verdict
+from swizzle_sim.language import FAMILIES, Grid, Swizzle, Verdict, family, holds, parse_spec
 from swizzle_sim.language.vm import permutation_of
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.report.display.tiles import is_ribbon, tile_map
+from swizzle_sim.report.display.tiles import is_ribbon, map_png, tile_map
 from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Trace, xcd_of
 from xcd_model.errors import LanguageError, SizeError, SwizzleSimError
@@ -27,6 +26,10 @@ MAX_INSTRUCTIONS = 400_000  # of a trace: bounds what preparing it and its bound
 MAX_LOOKUPS = 25e6  # line look-ups of one replay: about a third of a second, and there are two
 REUSED = 6  # of each: a step back and forth is free, memory stays small
 SCORES = 60  # small: pinned orders over some kernels and GPUs
+SIDE = 16  # tiles of a small map's side
+XCDS = 8
+_FLAT = Grid((SIDE * SIDE,), (SIDE, SIDE))
+_BOX = Grid((SIDE, 4, 4))
 
 T = TypeVar("T")
 Replays = Callable[[np.ndarray, str], Score]
@@ -225,3 +228,26 @@ def _map_of(scorer: Scorer, swizzle: Swizzle, xcd: np.ndarray) -> np.ndarray | N
     reached = np.full(grid.num_pids, -1, np.int64)
     reached[run.ids[inside]] = xcd[inside]
     return tile_map(grid, reached, np.arange(grid.num_pids))
+
+
+def cards() -> dict[str, bytes]:
+    """PNG of each family by name: 16 x 16 tiles (3-D orders: 16 x 4 x 4 workgroups, x along the rows), 8 XCDs."""
+    return {name: map_png(small_map(name), XCDS) for name in FAMILIES}
+
+
+def small_map(spec: str) -> np.ndarray:
+    """XCD of each tile of the gallery's grid under a specification, (16, 16) int array."""
+    three = parse_spec(spec)[-1][0].axes == 3
+    grid = _BOX if three else _FLAT
+    order = Swizzle.parse(family(spec)).permutation(grid, XCDS)
+    xcd = np.empty(grid.num_pids, np.int64)
+    xcd[order] = np.arange(grid.num_pids) % XCDS
+    return xcd.reshape(SIDE, SIDE)
+
+
+def fits(spec: str, grid: Grid, num_xcds: int) -> bool:
+    """Whether a specification has the axes that it needs on a grid, and is a bijection there."""
+    axes = parse_spec(spec)[-1][0].axes
+    if axes == 3 and len(grid.launch) != 3:
+        return False
+    return not (axes == 2 and grid.shape is None) and holds(spec, grid, num_xcds)

@@ -194,8 +194,7 @@ class TimedJobs:
 def _work(pipe: Connection, first: bool) -> None:
     """Answer requests until the other end is closed; errors that are not the project's own are reported as defects."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that serves, which then ends this one
-    from swizzle_sim.explore.evaluate import Evaluator, Problem, Result  # noqa: PLC0415
-    from swizzle_sim.explore.gallery import cards  # noqa: PLC0415
+    from swizzle_sim.explore.evaluate import Evaluator, Problem, Result, cards  # noqa: PLC0415
     from swizzle_sim.explore.state import State, read_query  # noqa: PLC0415
 
     evaluator = Evaluator(compile=os.environ.get("SWIZZLE_SIM_COMPILE", "1") != "0")  # as the commands' `--compile`

@@ -24,8 +24,7 @@ from swizzle_sim.report.display.tiles import MAX_SIDE, NO_TILE, is_ribbon, plane
 from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.ranking import Ranking
 from xcd_model import Time, Traffic, xcd_of
-from xcd_model.analysis.sampled_misses import misses_of_workgroups, sampled_touches
-from xcd_model.analysis.schedule import Schedule, schedule_of
+from xcd_model.analysis.schedule import Schedule, misses_of_workgroups, sampled_touches, schedule_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,7 +52,7 @@ class Replayed:
     traffic: Traffic
     time: Time
     schedule: Schedule  # in lockstep, whatever the run's replay; without its instructions, which fill memory
-    # (n_workgroups,) float [lines]: estimated, see `xcd_model.analysis.sampled_misses`
+    # (n_workgroups,) float [lines]: estimated, see `xcd_model.analysis.schedule`
     misses: np.ndarray = field(repr=False)
 
 

@@ -1,4 +1,4 @@
-"""`History`: every attempt of a run, in SQLite, durable before it is used.
+"""`History`: every attempt of a run, in SQLite, durable before it is used; and runs as a table for pandas or R.
 
 A run folder holds ``history.sqlite`` and what is made from it (report, pictures, best swizzle). One row of table
 ``run`` has the settings and the state; table ``attempt`` has a row for each candidate.
@@ -7,18 +7,20 @@ A run folder holds ``history.sqlite`` and what is made from it (report, pictures
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import shlex
 import shutil
 import sqlite3
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from swizzle_sim.base.release import install_hint
 from swizzle_sim.pricing.scores import Score
-from xcd_model.errors import RunError
+from xcd_model.errors import MissingExtra, RunError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,6 +32,8 @@ LOCK = ".writer.lock"  # held by the command that writes the run
 FORMAT = 1  # raise when the tables change
 BEFORE_PRICE = "before_price"  # key of a verdict: score and critique of a finalist before it was compiled
 STATES = ("running", "interrupted", "finished")  # as stored
+NESTED = (dict, list, tuple)
+SETTINGS = ("kernel", "gpu", "replay", "seed", "version")
 F = TypeVar("F", bound="RunFile")
 
 _RUN = "CREATE TABLE run (format INTEGER NOT NULL, state TEXT NOT NULL, about TEXT NOT NULL)"
@@ -327,3 +331,44 @@ def runs_in(folder: str | Path) -> Iterator[Path]:
     where = Path(folder)
     if where.is_dir():
         yield from sorted(path.parent for path in where.glob(f"*/{FILE}"))
+
+
+def attempts_table(folders: Iterable[Path]) -> pd.DataFrame:
+    """Every attempt of runs, one row each."""
+    import pandas as pd  # half a second
+
+    parts = []
+    for folder in folders:
+        with History(folder) as history:
+            part, about = history.frame(), history.about
+            sources = [one.source for one in history]
+        part.insert(0, "run", str(folder))
+        for place, key in enumerate(SETTINGS, 1):
+            part.insert(place, key, about.get(key))
+        part.insert(1 + len(SETTINGS), "problem", json.dumps(about["problem"]))
+        part["source"] = sources
+        parts.append(part)
+    table = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+    for column in table.columns:
+        cells = list(table[column])
+        if any(isinstance(one, NESTED) for one in cells):
+            table[column] = [json.dumps(one) if isinstance(one, NESTED) else None for one in cells]
+    return table
+
+
+def csv_of(table: pd.DataFrame) -> bytes:
+    """Table as CSV, UTF-8."""
+    return table.to_csv(index=False, lineterminator="\n").encode()
+
+
+def parquet_of(table: pd.DataFrame) -> bytes:
+    """Table as Parquet."""
+    file = io.BytesIO()
+    try:
+        table.to_parquet(file, index=False, engine="pyarrow")
+    except ImportError:
+        raise MissingExtra(f"Parquet needs pyarrow, which is not installed: {install_hint('parquet')}") from None
+    return file.getvalue()
+
+
+FORMATS: Mapping[str, Callable[[pd.DataFrame], bytes]] = {".csv": csv_of, ".parquet": parquet_of}

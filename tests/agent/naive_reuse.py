@@ -1,6 +1,6 @@
 """Kinds of reuse, written to be read: every touch of every line, in a list, for each XCD."""
 
-from swizzle_sim.report.reuse import ALONG_M, ALONG_N, DIAGONAL, FIRST, FIRST_HERE, LATER, OWN
+from swizzle_sim.report.bottleneck import ALONG_M, ALONG_N, DIAGONAL, FIRST, FIRST_HERE, LATER, OWN
 
 
 def schedule(trace, order, gpu, occupancy, programs):

@@ -12,8 +12,7 @@ from swizzle_benchmarks.suite.spmv import spmv
 from swizzle_benchmarks.suite.transpose import transpose
 from swizzle_sim.language import Swizzle, family
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.report.bottleneck import bottleneck_of
-from swizzle_sim.report.reuse import KINDS, reuse_of
+from swizzle_sim.report.bottleneck import KINDS, bottleneck_of, reuse_of
 from tests.agent.naive_reuse import naive_reuse
 from xcd_model import gpu
 
@@ -47,7 +46,7 @@ def test_a_sample_stands_for_the_whole(mi300x, monkeypatch):
     scorer = Scorer(one, mi300x, replay="lockstep")
     order = np.arange(one.grid.num_pids)
     whole = reuse_of(scorer.plan, order, workgroups_per_cu=1, grid=one.grid)
-    monkeypatch.setattr("swizzle_sim.report.reuse.MAX_SAMPLES", 1 << 16)
+    monkeypatch.setattr("swizzle_sim.report.bottleneck.MAX_SAMPLES", 1 << 16)
     part = reuse_of(scorer.plan, order, workgroups_per_cu=1, grid=one.grid)
     assert part.sampled_fraction < 0.2 and whole.sampled_fraction == 1
     assert part.touches.sum() == pytest.approx(whole.touches.sum(), rel=0.02)

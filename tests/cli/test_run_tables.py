@@ -8,7 +8,7 @@ import pytest
 
 import swizzle_sim as sim
 from swizzle_sim.search.candidates import Candidate
-from swizzle_sim.search.export import attempts_table, csv_of, parquet_of
+from swizzle_sim.search.history import attempts_table, csv_of, parquet_of
 from swizzle_sim.search.ranking import OBJECTIVES, BestSoFar
 
 ORDERS = ("row", "contiguous+row", "group_m(size=2)", "group_m(size=4)")

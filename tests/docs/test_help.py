@@ -11,9 +11,8 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from swizzle_sim.base.release import commit, install_hint, version
-from swizzle_sim.cli.app import app
+from swizzle_sim.cli.app import EXAMPLES, GONE, LAB, MOVED, OTHERS, TASKS, app, task_of
 from swizzle_sim.cli.arguments import known_families, known_gpus
-from swizzle_sim.cli.help import EXAMPLES, GONE, LAB, MOVED, OTHERS, TASKS, task_of
 from swizzle_sim.language import Swizzle, family
 from tests.cli.conftest import COMMAND
 from xcd_model import gpu
@@ -28,7 +27,7 @@ COMMANDS = {name: one for name, one in {**VISIBLE, **commands_of(VISIBLE["lab"])
 
 
 def test_every_command_has_a_task_and_an_example():
-    assert OTHERS not in map(task_of, VISIBLE), "name the new command in swizzle_sim.cli.help.TASKS"
+    assert OTHERS not in map(task_of, VISIBLE), "name the new command in swizzle_sim.cli.app.TASKS"
     assert set(EXAMPLES) == set(COMMANDS), "and show how it is typed in EXAMPLES"
     for name, examples in EXAMPLES.items():
         assert all(command.startswith(f"swizzle-sim {' '.join(as_typed(name))}") for command, _ in examples)

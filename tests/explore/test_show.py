@@ -9,8 +9,7 @@ import pytest
 from PIL import Image
 
 from swizzle_sim.explore import show
-from swizzle_sim.explore.evaluate import Evaluator, Problem, Result
-from swizzle_sim.explore.gallery import cards, small_map
+from swizzle_sim.explore.evaluate import Evaluator, Problem, Result, cards, small_map
 from swizzle_sim.explore.show import COLUMNS, cells, changes, verdict_words
 from swizzle_sim.explore.state import State
 from swizzle_sim.language import FAMILIES

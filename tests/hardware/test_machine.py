@@ -7,7 +7,7 @@ from dataclasses import asdict
 import pytest
 
 from swizzle_sim.hardware import doctor
-from swizzle_sim.hardware.bundle_files import device_of
+from swizzle_sim.hardware.bundle import device_of
 from swizzle_sim.hardware.node.counted_launch import CountedLaunch, chosen
 from swizzle_sim.hardware.node.counting import find_program, summary
 from swizzle_sim.hardware.node.formulas import formulas_of

@@ -5,9 +5,8 @@ import pytest
 
 from swizzle_benchmarks.suite.gemm import gemm
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.search.lookup import with_table, write_table
 from swizzle_sim.search.sharing_graph import improve_partition, in_waves, sharing_graph, subgraph
-from swizzle_sim.search.strategies.ceiling import ceiling
+from swizzle_sim.search.strategies.ceiling import ceiling, with_table, write_table
 from swizzle_sim.workload.kernels import kernel
 from tests.search.naive_sharing import cheapest, lines_of, misses
 from xcd_model.errors import RunError, SearchError

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from swizzle_sim.capture.recorder import FORMAT, VERSION
-from swizzle_sim.search.export import parquet_of
 from swizzle_sim.search.fleet import launches_in, points_of, rows_of, write_rows
+from swizzle_sim.search.history import parquet_of
 from tests.in_process import runner
 from xcd_model.errors import MissingExtra, SearchError, SizeError, UnknownName
 

@@ -7,7 +7,7 @@ import pytest
 
 from swizzle_sim.capture.recording import launched_in_order
 from swizzle_sim.pricing.replaying import Replayer
-from swizzle_sim.search.sequence import moved, placed
+from swizzle_sim.search.fleet import moved, placed
 from swizzle_sim.workload.kernels import kernel
 from tests.in_process import runner
 from tests.search.test_fleet import recording
@@ -26,8 +26,7 @@ BYTES = 2 * 512 * 512
 def in_sequence(tmp_path, monkeypatch, capsys):
     """Steps that the command gives of GEMMs that lay at some places, each of A, B and C."""
     work = kernel("gemm", **SIZE)
-    for module in ("fleet", "sequence"):
-        monkeypatch.setattr(f"swizzle_sim.search.{module}.loaded", lambda point, device: work)
+    monkeypatch.setattr("swizzle_sim.search.fleet.loaded", lambda point, device: work)
     run = runner(monkeypatch, capsys, tmp_path)
 
     def steps(gpu, *places, json=True):

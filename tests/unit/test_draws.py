@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from swizzle_sim.capture.memory import AddressSpace, real_items
-from swizzle_sim.hardware.bundle_files import arguments_of
+from swizzle_sim.hardware.bundle import arguments_of
 from swizzle_sim.language import Swizzle, family
-from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.search.draws import over_draws
+from swizzle_sim.pricing.scoring import Scorer, over_draws
 from swizzle_sim.workload.kernels import kernel
 from swizzle_sim.workload.launch import Array, Launch
 from xcd_model import gpu

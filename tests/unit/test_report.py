@@ -21,7 +21,7 @@ from swizzle_sim.language import Swizzle, family
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.report import write_report
-from swizzle_sim.report.write import best_sources
+from swizzle_sim.report.page import best_sources
 from swizzle_sim.search.history import Attempt, History
 from swizzle_sim.search.loop import about_run
 from swizzle_sim.workload.price import CompiledKernel, RemapPrice

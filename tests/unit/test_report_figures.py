@@ -20,16 +20,14 @@ from swizzle_sim.report import figures, png
 from swizzle_sim.report.display.colours import family_of
 from swizzle_sim.report.display.tiles import tile_map
 from swizzle_sim.report.figures import best_so_far, give_titles, hit_rate_over_time, per_xcd, xcd_map
-from swizzle_sim.report.page import LONGEST_COLOURED, coloured
+from swizzle_sim.report.page import BIN_FS, LONGEST_COLOURED, coloured
 from swizzle_sim.report.pictures import NEVER, STEPS, inline_svg, replay_pair, slider_data
 from swizzle_sim.report.spending import spending_of
-from swizzle_sim.report.write import BIN_FS
 from swizzle_sim.search.history import Attempt
 from tests import naive
 from xcd_model import Traffic, gpu, prepare
 from xcd_model import replay_lockstep as replay
-from xcd_model.analysis.sampled_misses import misses_of_workgroups, sampled_touches
-from xcd_model.analysis.schedule import schedule_of
+from xcd_model.analysis.schedule import misses_of_workgroups, sampled_touches, schedule_of
 from xcd_model.replay.traffic import COLUMNS, READ_MISSES, READ_REQUESTS
 
 

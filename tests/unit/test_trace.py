@@ -13,8 +13,7 @@ from tests.naive_coalesce import in_lanes, shown, touched
 from tests.naive_coalesce import passes as in_banks
 from xcd_model import Tensor, TraceBuilder
 from xcd_model.errors import TraceError
-from xcd_model.trace.box import box_lines
-from xcd_model.trace.builder import TENSOR_ALIGN_BYTES
+from xcd_model.trace.builder import TENSOR_ALIGN_BYTES, box_lines
 from xcd_model.trace.coalesce import coalesce, lane_axes
 
 LINES = [32, 64, 128, 256]

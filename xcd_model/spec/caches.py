@@ -124,7 +124,7 @@ class Cache:
     fetches_halves : bool, optional
         NVIDIA only: a read miss fetches only the touched halves of a line; the whole line where it is left out.
     by_bank : bool, optional
-        NVIDIA only, of an L1: waves' loads take its port for as many passes as `xcd_model.trace.l1_passes` says; for
+        NVIDIA only, of an L1: waves' loads take its port for as many passes as `xcd_model.trace.coalesce` says; for
         one a line where it is left out.
     write_back, write_allocate : bool
     kept_between_launches : bool

@@ -1,4 +1,4 @@
-"""From the items of tensor instructions to the lines they touch: sectors, and requests after coalescing.
+"""From the items of tensor instructions to the lines they touch: sectors, requests after coalescing, passes of an L1.
 
     order of lanes: axes by contiguity, the most contiguous one fastest     A[m, k] of a row-major A: k, then m
                                                                             B[k, n] of a column-major B: k, then n
@@ -10,9 +10,19 @@ memory, one item a lane where they do not. A lane loads its items at once where 
 and are masked together, else in two, four, ... instructions. The items of one wave's instruction in one line are one L1
 request.
 
-Source: what Triton compiles for gfx942 and sm_90: a blocked layout of 16 bytes a lane, one ``dwordx4`` where alignment
+Loads take passes through an L1 whose data lies in banks, as NVIDIA's does:
+
+    lanes served together   as many as load 128 bytes, at most 32: 32 lanes of 4 B or less, 16 of 8 B, 8 of 16 B
+    passes of those         max(words that lie on one bank, ceil(lines / `LINES_A_PASS`))   32 banks of a word of 4 B
+
+Lanes that read the same word share it. Eight rows of 64 B that lie a multiple of 128 B apart are on one half of the
+banks, and take eight passes; an odd multiple of 64 B apart they take four.
+
+Sources: what Triton compiles for gfx942 and sm_90: a blocked layout of 16 bytes a lane, one ``dwordx4`` where alignment
 and mask allow it, and four ``dword`` where a tile is shifted by an item. Its pass Coalesce sorts the axes of a load by
-the contiguity of its pointers (AxisInfo), equal ones in the order of the tile.
+the contiguity of its pointers (AxisInfo), equal ones in the order of the tile. Of the passes: one H200, 3806 patterns
+of lanes (`benchmarks/validation/data/machine/h200_l1_passes.csv`). It finds four lines at once at best, and three in
+the mean, since which of its four tag stages a line is looked up in is a hash that is not known.
 """
 
 from __future__ import annotations
@@ -21,11 +31,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcd_model.trace.l1_passes import passes_of
+from xcd_model.spec.caches import PASS_BYTES
 from xcd_model.trace.trace import SECTOR_BYTES, WAVE_COLUMNS, waves_of
 
 LANE_BYTES = 16  # widest load of a lane: global_load_dwordx4
 WAVE_SIZE = 64
+BANK_BYTES, WARP, LINES_A_PASS = 4, 32, 3
+ITEM_BYTES = (1, 2, 4, 8, 16)  # that a lane loads in one instruction
 
 
 class Touched(NamedTuple):
@@ -35,7 +47,7 @@ class Touched(NamedTuple):
     sectors: np.ndarray  # (n_lines,) uint8: bit ``i``: bytes ``32 i .. 32 i + 31`` of the line are touched.
     wave_requests: np.ndarray  # (n_lines,) uint16: accesses of the line, one for each of a wave's instructions
     # (4,) int64: instructions of waves, the accesses they would make with their lanes side by side in memory, the bytes
-    # of a lane at once, and passes through an L1 of banks (`xcd_model.trace.l1_passes`); zeros where that is not known
+    # of a lane at once, and passes through an L1 of banks (`passes_of`); zeros where that is not known
     waves: np.ndarray = np.zeros(WAVE_COLUMNS, np.int64)
 
 
@@ -193,3 +205,49 @@ def _items_at_once(address: np.ndarray, item_bytes: int, lane: np.ndarray) -> np
             found = np.where((found == 1) & (items <= lane) & aligned.all(axis=1), items, found)
         items //= 2
     return found
+
+
+def passes_of(
+    row: np.ndarray, item: np.ndarray, address: np.ndarray, items: np.ndarray, together: np.ndarray, item_bytes: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Passes of loads.
+
+    Parameters
+    ----------
+    row : (n,) int array
+        Load that each item is of, in rising order.
+    item : (n,) int array
+        Its place in the order of lanes.
+    address : (n,) int array [bytes]
+    items, together : (n,) int arrays
+        Items of a lane of its load, and those that the lane loads at once.
+    item_bytes : int [bytes]
+
+    Returns
+    -------
+    rows, passes : (n_rows,) int64
+        Loads that have items, and the passes of each; 0, which is unknown, for items that no instruction loads.
+    """
+    if item_bytes not in ITEM_BYTES:
+        rows = np.unique(row)
+        return rows, np.zeros(rows.size, np.int64)
+    unit = np.clip(together * item_bytes, BANK_BYTES, PASS_BYTES)  # aligned: no two lanes share a part of it
+    lanes = np.minimum(PASS_BYTES // unit, WARP)
+    each = items // together
+    group = item // items // lanes * each + item % items // together
+    group += row * (int(group.max()) + 1)
+    order = np.lexsort((address // unit, group))
+    of = np.cumsum(np.diff(group[order], prepend=group[order[:1]]) != 0)  # number of each group
+    unit, place = unit[order], (address // unit)[order]
+    new = np.ones(of.size, np.bool_)
+    new[1:] = (of[1:] != of[:-1]) | (place[1:] != place[:-1])
+    of, unit, place, row = of[new], unit[new], place[new], row[order][new]
+    bank = of * WARP + place % (PASS_BYTES // unit)
+    most = np.bincount(bank, minlength=(int(of[-1]) + 1) * WARP).reshape(-1, WARP).max(axis=1)
+    line = place * unit // PASS_BYTES
+    other = np.ones(of.size, np.bool_)
+    other[1:] = (of[1:] != of[:-1]) | (line[1:] != line[:-1])
+    lines = np.bincount(of[other])
+    passes = np.maximum(most, -(-lines // LINES_A_PASS))
+    rows, at = np.unique(row[np.flatnonzero(np.diff(of, prepend=-1))], return_inverse=True)
+    return rows, np.bincount(at, weights=passes).astype(np.int64)

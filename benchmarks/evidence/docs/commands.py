@@ -9,8 +9,7 @@ from typing import Any
 from typer import Context
 from typer.main import get_command
 
-from swizzle_sim.cli.app import app
-from swizzle_sim.cli.help import EXAMPLES, FIRST, LAB, TASKS
+from swizzle_sim.cli.app import EXAMPLES, FIRST, LAB, TASKS, app
 
 
 def with_bars(cell: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from swizzle_agent.recording import attempts_of, read_recording
+from swizzle_benchmarks.evidence.recording import attempts_of, read_recording
 from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.ranking import Ranking
 

@@ -19,9 +19,9 @@ from swizzle_agent.contexts import CONTEXTS
 from swizzle_agent.folder import Waiting
 from swizzle_agent.loop import is_models, propose
 from swizzle_agent.providers import ANSWERS, FOLDER, provider_of
-from swizzle_agent.recording import write_recording
 from swizzle_agent.settings import Inputs, Settings
 from swizzle_agent.tune import stem_of
+from swizzle_benchmarks.evidence.recording import write_recording
 from swizzle_sim.search.history import FILE, History
 from swizzle_sim.search.loop import Run
 from swizzle_sim.search.ranking import Ranking, ranking_of

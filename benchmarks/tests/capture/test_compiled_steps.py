@@ -7,7 +7,7 @@ import pytest
 from swizzle_benchmarks.validation.rows import DATA
 from swizzle_sim.capture.occupancy import compile_launch, compiled_for
 from swizzle_sim.capture.user_kernel import load
-from swizzle_sim.pricing.fitted import fitted_constants
+from swizzle_sim.pricing.access_patterns import fitted_constants
 from swizzle_sim.pricing.issuing import issue_model_of
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.workload.kernels import kernel

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from swizzle_agent.recording import repeat_recording, write_recording
 from swizzle_benchmarks.evidence.paper import figure_2, figure_5, figure_14, figure_15, figure_16, style
 from swizzle_benchmarks.evidence.paper.__main__ import OUT, main
 from swizzle_benchmarks.evidence.paper.figures import PARTS
@@ -20,6 +19,7 @@ from swizzle_benchmarks.evidence.paper.recorded import FOLDER, recorded_runs
 from swizzle_benchmarks.evidence.paper.scored_suite import PAPER
 from swizzle_benchmarks.evidence.paper.settings import SMALL, Settings
 from swizzle_benchmarks.evidence.paper.work import REPLAY, counted_kernel
+from swizzle_benchmarks.evidence.recording import repeat_recording, write_recording
 from swizzle_benchmarks.suite.gemm_streamk import schedule
 from swizzle_sim.language import Swizzle, family
 from swizzle_sim.language.verdict import EVERY_GRID_TRIED

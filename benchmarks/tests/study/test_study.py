@@ -5,8 +5,8 @@ import random
 
 import pytest
 
-from swizzle_agent.recording import repeat_recording
 from swizzle_agent.settings import Inputs, Settings, load_prices
+from swizzle_benchmarks.evidence.recording import repeat_recording
 from swizzle_benchmarks.evidence.study.protocol import Benchmark, drawn_sizes, run_benchmark
 from swizzle_benchmarks.evidence.study.runs import Study, run_study
 from swizzle_benchmarks.suite.gemm import gemm

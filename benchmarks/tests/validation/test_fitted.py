@@ -7,7 +7,7 @@ from swizzle_benchmarks.validation.rows import DATA, all_rows
 from swizzle_benchmarks.validation.split import named_rows, place_of
 from swizzle_benchmarks.validation.workloads import dense_attention, fdtd, h200
 from swizzle_benchmarks.validation.workloads.from_row import workload
-from swizzle_sim.pricing.fitted import fitted_constants
+from swizzle_sim.pricing.access_patterns import fitted_constants
 from swizzle_sim.workload.kernels import kernel, kernel_names
 from xcd_model import gpu, gpu_names
 

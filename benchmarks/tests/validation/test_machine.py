@@ -17,7 +17,7 @@ from swizzle_benchmarks.validation.rows import DATA
 from swizzle_benchmarks.validation.workloads import h200
 from swizzle_sim.hardware.node.counted_launch import CountedLaunch
 from xcd_model import gpu
-from xcd_model.trace.l1_passes import passes_of
+from xcd_model.trace.coalesce import passes_of
 
 
 def table():

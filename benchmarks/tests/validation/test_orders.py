@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from swizzle_sim.language import Swizzle, family
-from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.search.draws import over_draws
+from swizzle_sim.pricing.scoring import Scorer, over_draws
 from swizzle_sim.workload.kernels import kernel
 from tests.machines import gemm_trace
 from xcd_model import IssueModel, gpu, prepare, replay_timed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from swizzle_sim.pricing.fitted import fitted_constants
+from swizzle_sim.pricing.access_patterns import fitted_constants
 from xcd_model import gpu, workgroups_per_cu
 
 from ..predict import Prediction

@@ -12,12 +12,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from swizzle_agent.loop import is_models, repeat_run
+from swizzle_agent.transcript import END, INPUTS, STEP, Exchange, Transcript
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.search.history import Attempt, History
 from xcd_model.errors import RunError
-
-from .loop import is_models, repeat_run
-from .transcript import END, INPUTS, STEP, Exchange, Transcript
 
 FORMAT = 1
 NOTES = (STEP, END, INPUTS)  # kinds that a repetition reads
