@@ -20,7 +20,7 @@ ONCE = {
     "refusal": Reply("", finish="content_filter"),
     "too-long": HUGE,
     "connection": Reply(GOOD.text, cut=True),
-    "timeout": Reply(GOOD.text, slow_s=9.0),
+    "timeout": Reply(GOOD.text, slow_s=6.0),
 }
 
 
@@ -32,7 +32,7 @@ def found(run):
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("code", sorted(ONCE))
 def test_asked_again_and_answered(run_script, code, stream):
-    patience_s = 4.0 if code == "timeout" else 60.0
+    patience_s = 2.5 if code == "timeout" else 60.0
     run, server, waits = run_script((ONCE[code], GOOD), iterations=1, stream=stream, timeout_s=patience_s)
     assert codes(run) == ["scored"]
     assert len(server.proposals) == 2 and len(waits) == 1 and 0 <= waits[0] <= 2

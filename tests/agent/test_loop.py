@@ -26,7 +26,14 @@ def test_each_stage_of_the_cascade_answers_the_model(run_script):
         assert told in prompt
     assert "pid = pid + 0" not in prompt
     assert "MI300X" in prompt and "round robin" in prompt
+    assert len(server.requests) == len(SCRIPT), "a kernel that says what it shares is not asked about"
+    assert "Tiles of one tile row share the A panel" in prompt
     assert run.best.score.l2_hit_rate >= run.attempts[3].score.l2_hit_rate > run.baseline.score.l2_hit_rate
+    by_proposer = [a.proposer for a in run.attempts]
+    assert by_proposer[0] == "baseline" and by_proposer.count("search") == by_proposer.count("families") == 1, (
+        "as many evaluations beside as the one order of the model that was scored"
+    )
+    assert all(a.score is not None for a in run.attempts if a.proposer in ("families", "search"))
 
 
 def test_one_memory_analysis_a_run_of_a_kernel_that_says_nothing(run_script, silent):
@@ -39,22 +46,6 @@ def test_one_memory_analysis_a_run_of_a_kernel_that_says_nothing(run_script, sil
     assert counted in json.dumps(server.requests[0][0]["messages"]) and counted in json.dumps(server.proposals[-1])
 
 
-def test_a_kernel_that_says_what_it_shares_is_not_asked_about(run_script):
-    _, server, _ = run_script(SCRIPT[:1])
-    assert len(server.requests) == 1
-    assert "Tiles of one tile row share the A panel" in json.dumps(server.requests[0][0]["messages"])
-
-
-def test_what_stands_beside(run_script):
-    run, _, _ = run_script(SCRIPT)
-    by_proposer = [a.proposer for a in run.attempts]
-    searched = [a.score for a in run.attempts if a.proposer == "search"]
-    assert by_proposer.count("families") == 1, "as many evaluations as the one order of the model that was scored"
-    assert len(searched) == 1
-    assert by_proposer[0] == "baseline"
-    assert all(a.score is not None for a in run.attempts if a.proposer in ("families", "search"))
-
-
 def test_the_search_beside_has_its_own_evaluations_and_is_counted(run_script, monkeypatch):
     monkeypatch.setattr(baselines, "LEAST_EVALUATIONS", 12)
     counted = []
@@ -62,13 +53,6 @@ def test_the_search_beside_has_its_own_evaluations_and_is_counted(run_script, mo
     searched = [a.proposer for a in run.attempts].count("search")
     assert 1 < searched <= 12, "more than the one of the model; it ends at the bound"
     assert counted == sorted(counted) and len({total for _, total in counted}) == 1
-
-
-def test_what_stands_beside_is_left_out_on_request(run_script):
-    run, _, _ = run_script(SCRIPT[2:3], no_compare=True)
-    assert [a.proposer for a in run.attempts] == ["baseline", "llm:openai/scripted"]
-    run, server, _ = run_script(SCRIPT[2:3], resume=True)
-    assert not server.requests and "search" in {a.proposer for a in run.attempts}
 
 
 def test_rows_say_how_much_was_tried(run_script, monkeypatch):
@@ -83,10 +67,13 @@ def test_rows_say_how_much_was_tried(run_script, monkeypatch):
     assert "added_over_family_points" in found.document and found.document["evaluations_beside"] == 5
 
 
-def test_a_run_without_a_comparison_says_so_and_adds_nothing(run_script):
+def test_a_run_without_a_comparison_says_so_and_adds_nothing_until_it_is_asked_for(run_script):
     run, _, _ = run_script(SCRIPT[2:3], no_compare=True)
+    assert [a.proposer for a in run.attempts] == ["baseline", "llm:openai/scripted"]
     lines = summary(run).lines
     assert lines[0].startswith("compared with the launch order alone") and "no candidate" not in lines[0]
+    run, server, _ = run_script(SCRIPT[2:3], resume=True)
+    assert not server.requests and "search" in {a.proposer for a in run.attempts}
     run, _, _ = run_script(SCRIPT[:1], folder="other", no_compare=True)
     assert summary(run).lines[0] == "no candidate of the models was scored"
 
