@@ -29,13 +29,10 @@ from swizzle_sim.search.ranking import (
     ranking_of,
     times_note,
 )
-from swizzle_sim.workload.price import CompiledKernel, RemapPrice
+from swizzle_sim.workload.price import RemapPrice
+from tests.machines import COMPILED
 from xcd_model import gpu
 
-COMPILED = CompiledKernel(
-    arch="gfx942", triton="3.6.0", registers=118, agprs=0, sgprs=20, spills=0, lds_bytes=0, workgroups_per_cu=2,
-    loads=((16, 4),), instructions_before_loop=50, instructions_in_flight=2, code_bytes=4000,
-)  # fmt: skip
 BASE = Score(
     l2_hit_rate=0.5, mall_hit_rate=0.5, l2_requests=100, l2_hits=50, l2_misses=50, hbm_read_bytes=1000,
     hbm_write_bytes=0, time_us=100.0, speedup=1.0, limiter="hbm", bound_l2_hit_rate=0.9, per_xcd_l2_hit_rate=(0.5,),

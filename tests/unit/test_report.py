@@ -24,20 +24,16 @@ from swizzle_sim.report import write_report
 from swizzle_sim.report.write import best_sources
 from swizzle_sim.search.history import Attempt, History
 from swizzle_sim.search.loop import about_run
-from swizzle_sim.workload.price import CompiledKernel, RemapPrice
+from swizzle_sim.workload.price import RemapPrice
+from tests.machines import COMPILED
 from xcd_model import gpu
 
-LAUNCHED = CompiledKernel(
-    **{"arch": "gfx942", "triton": "3.9.0", "registers": 118, "agprs": 0, "sgprs": 0, "spills": 0},
-    **{"lds_bytes": 65536, "workgroups_per_cu": 2, "loads": ((16, 16), (2, 1)), "instructions_before_loop": 272},
-    **{"instructions_in_flight": 4, "code_bytes": 11008},
-)
 PRICE = RemapPrice(
-    before=LAUNCHED,
-    after=replace(LAUNCHED, registers=128),
+    before=COMPILED,
+    after=replace(COMPILED, registers=128),
     emission="folded",
     offer={"waves_per_eu": 2},
-    offered=replace(LAUNCHED, registers=120),
+    offered=replace(COMPILED, registers=120),
 )
 SIZES = {"M": 2048, "N": 1024, "K": 320, "BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64}
 HOSTILE = "# <script>alert(1)</script> </pre><img src=x onerror=alert(2)>\n"
