@@ -104,6 +104,7 @@ def test_the_public_names_are_pinned():
         *("Swizzle", "SwizzleSimError", "Verdict", "describe", "emit_hip", "emit_triton", "family", "gpu", "gpu_names"),
         *("kernel", "kernel_names", "optimize", "record", "score", "show_map", "verify", "version", "what_if"),
     ]
+    assert sorted(dir(swizzle_sim)) == sorted(swizzle_sim.__all__)
     for name in swizzle_sim.__all__:
         assert getattr(swizzle_sim, name).__doc__
     with pytest.raises(AttributeError):
