@@ -47,13 +47,11 @@ def test_topology(sysfs, tmp_path):
     assert found == {"devices": 2, "xcds": 8, "compute_units": 304, "partition": "SPX", "memory_mode": "NPS1"}
     assert check_machine(MI300X, {**HERE, **found}) == []
     assert amd_topology(tmp_path / "nothing") == {"devices": 0}
-
-
-def test_topology_of_devices_that_differ(sysfs):
-    root = sysfs(devices=2)
-    (root / "class/drm/card2/device/current_compute_partition").write_text("DPX\n")
-    found = amd_topology(root)
-    assert "partition" not in found and found["partition_differ"] == ["DPX", "SPX"]
+    (note,) = check_machine(MI300X, {**HERE, **found, "name": "AMD Radeon Graphics"})  # which says nothing
+    assert "taken for AMD Instinct MI300X" in note
+    (tmp_path / "class/drm/card2/device/current_compute_partition").write_text("DPX\n")
+    differ = amd_topology(tmp_path)
+    assert "partition" not in differ and differ["partition_differ"] == ["DPX", "SPX"]
 
 
 def test_prices_of_another_compiler_are_warned_of():
@@ -74,12 +72,6 @@ def test_another_partition_mode(sysfs):
     found = amd_topology(sysfs("DPX", xcds=4, simds=608, devices=2))
     with pytest.raises(Refused, match="4 XCDs here"):
         check_machine(MI300X, {**HERE, **found})
-
-
-def test_a_name_that_says_nothing(sysfs):
-    found = amd_topology(sysfs())
-    (note,) = check_machine(MI300X, {**HERE, **found, "name": "AMD Radeon Graphics"})
-    assert "taken for AMD Instinct MI300X" in note
 
 
 def test_doctor_on_a_node_and_on_a_laptop(sysfs, tmp_path, monkeypatch):
