@@ -82,6 +82,7 @@ def test_what_is_no_bijection_has_a_map_with_holes_and_no_score(evaluator):
     [
         ("", "result"),
         ("pid = <script>alert(1)</script>", "syntax"),
+        ("pid = nowhere", "name"),
         ("grupo_m", "unknown-name"),
         ("pid = pid" + " + 1" * 3000, "limit"),
     ],
