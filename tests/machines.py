@@ -5,11 +5,17 @@ import dataclasses
 import numpy as np
 from hypothesis import strategies as st
 
+from swizzle_sim.workload.price import CompiledKernel
 from xcd_model import Cache, Claims, Gpu, Tensor, Trace, TraceBuilder, gpu
 from xcd_model.spec.gpu import DISPATCHES
 from xcd_model.spec.nvidia import L2Partitions
 
 MI300X = gpu("mi300x")  # read once: thousands of small ones are made from it
+COMPILED = CompiledKernel(  # a GEMM, as a compiler reports it
+    **{"arch": "gfx942", "triton": "3.9.0", "registers": 118, "agprs": 0, "sgprs": 0, "spills": 0},
+    **{"lds_bytes": 65536, "workgroups_per_cu": 2, "loads": ((16, 16), (2, 1)), "instructions_before_loop": 272},
+    **{"instructions_in_flight": 4, "code_bytes": 11008},
+)
 
 
 def small_cache(like: Cache, *, sets, ways, line=128, read=128, write=64, index=None) -> Cache:

@@ -1,8 +1,7 @@
 """Prompts of the suite as golden files: ``python -m tests.agent.prompts [KERNEL ...]`` writes them anew.
 
-Each is what a model reads after three attempts at the kernel's default sizes, on the MI300X in the timed replay. They
-are committed to be read: a change of a prompt shows as a change of a text. `make evidence` compares them, which takes
-minutes; the default tests ask the same at the sizes of `tests.golden.commands`.
+Each is what a model reads after three attempts at the kernel's default sizes, on the MI300X in the timed replay;
+`make evidence` compares them, and the default tests ask the same at the sizes of `tests.golden.commands`.
 """
 
 import json

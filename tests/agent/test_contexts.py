@@ -1,20 +1,16 @@
 """Is a model told what each context says, and no more?"""
 
 import dataclasses
-import json
 
 import pytest
 
 from swizzle_agent.budget import Turns
 from swizzle_agent.contexts import CHARS_PER_TOKEN, OVERLOAD_TOKENS, hardware_text, language_card, read_docs
 from swizzle_agent.endpoint import Failure
-from swizzle_agent.loop import repeat_run
 from swizzle_agent.prompts import picture_png
 from swizzle_sim.language import Grid, Swizzle, family
 from swizzle_sim.pricing.scoring import Scorer
-from tests.agent.conftest import dump
-from tests.agent.scripted_server import proposal
-from xcd_model.errors import CaptureError, ModelError, UnknownName
+from xcd_model.errors import ModelError, UnknownName
 
 
 @pytest.fixture
@@ -56,22 +52,13 @@ def test_wrong_contexts(scorer, tmp_path):
             read_docs(path)
 
 
-def test_a_context_of_ones_own_is_a_function_of_the_scorer(run_script, tmp_path):
-    """Its text is in the record, so that the run is repeated without the file."""
-    path = tmp_path / "mine.py"
-    path.write_text("def brief(scorer):\n    return f'A machine of {scorer.gpu.xcds} islands.'\n")
-    run, server, _ = run_script([proposal("pid = pid % 3")], context=f"{path}:brief")
-    assert "A machine of 8 islands." in json.dumps(server.proposals[0]["messages"])
-    path.unlink()
-    repeat_run(run.folder, tmp_path / "again")
-    assert dump(run.folder) == dump(tmp_path / "again")
-    with pytest.raises(CaptureError, match="no such file"):
-        hardware_text(f"{tmp_path}/other.py:brief", None)
-
-
 @pytest.mark.parametrize("grid", [Grid((64,)), Grid((8, 8)), Grid((4, 4, 4)), Grid((64,), (8, 8))])
-def test_every_name_of_the_card_has_a_value(small, grid):
+def test_every_name_of_the_card_has_a_value_and_the_answer_that_it_asks_for_is_taken(small, grid):
     card = language_card(dataclasses.replace(small, grid=grid))
+    answer = card.split("The answer: ")[1].splitlines()[0]
+    for names in [part.split(")")[0] for part in answer.split("(")[1:]] or ["pid"]:
+        same = ", ".join(f"{name} + 0" for name in names.split(", "))
+        assert Swizzle.parse(f"{names} = {same}").verify(grid, 8, lattice=[]).bijective
     listed = card.split("Names that have a value:")[1].split("Sizes of this kernel")[0]
     names = [name for line in listed.strip().splitlines() for name in line[2:].split(":")[0].split(", ")]
     for name in names:

@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from swizzle_agent.extensions import REWARDS, load_own
+from swizzle_agent.loop import repeat_run
 from swizzle_agent.settings import Settings
 from swizzle_agent.verifiable import answer_reward
 from swizzle_sim.language import family
 from swizzle_sim.pricing.scoring import Scorer
+from tests.agent.conftest import dump
 from tests.agent.scripted_server import proposal
 from xcd_model.errors import CaptureError, ModelError, UnknownName
 
@@ -27,10 +29,13 @@ def mine(tmp_path):
     return path
 
 
-def test_the_context_of_the_page_reaches_the_prompt(run_script, mine):
-    _, server, _ = run_script([proposal(family("column"))], context=f"{mine}:brief")
+def test_the_context_of_the_page_reaches_the_prompt_and_the_record(run_script, mine, tmp_path):
+    run, server, _ = run_script([proposal(family("column"))], context=f"{mine}:brief")
     said = json.dumps(server.proposals[0]["messages"])
     assert "A GPU of 8 dies with an L2 each. Most misses: " in said and "Infinity" not in said
+    mine.unlink()
+    repeat_run(run.folder, tmp_path / "again")  # without the file
+    assert dump(run.folder) == dump(tmp_path / "again")
 
 
 def test_the_reward_of_the_page_pays_for_fewer_fetches_elsewhere(small, mi300x, mine):

@@ -1,17 +1,23 @@
-"""Does the loop hold: propose, judge, remember, stop, and stand beside the others?"""
+"""Does the loop hold: choose what to ask for, propose, judge, remember, stop, and stand beside the others?"""
 
 import json
 import re
+import time
+from pathlib import Path
 
 import pytest
 
-from swizzle_agent import baselines
-from swizzle_agent.loop import END, STEP, repeat_run
-from swizzle_agent.proposer import summary
+from swizzle_agent import baselines, proposer
+from swizzle_agent.loop import END, STEP, propose, repeat_run
+from swizzle_agent.proposer import _over, summary
+from swizzle_agent.settings import Settings
 from swizzle_agent.transcript import Transcript
+from swizzle_benchmarks.suite.gemm import gemm
 from swizzle_sim.language import family
+from swizzle_sim.search.loop import RunConfig
+from swizzle_sim.search.proposers import Task
 from tests.agent.conftest import codes, dump
-from tests.agent.scripted_server import Reply, proposal
+from tests.agent.scripted_server import Reply, ScriptedServer, proposal, said
 from xcd_model.errors import ModelError, RunError
 
 GOOD = family("group_m(size=4)")
@@ -26,7 +32,14 @@ def test_each_stage_of_the_cascade_answers_the_model(run_script):
         assert told in prompt
     assert "pid = pid + 0" not in prompt
     assert "MI300X" in prompt and "round robin" in prompt
+    assert len(server.requests) == len(SCRIPT), "a kernel that says what it shares is not asked about"
+    assert "Tiles of one tile row share the A panel" in prompt
     assert run.best.score.l2_hit_rate >= run.attempts[3].score.l2_hit_rate > run.baseline.score.l2_hit_rate
+    by_proposer = [a.proposer for a in run.attempts]
+    assert by_proposer[0] == "baseline" and by_proposer.count("search") == by_proposer.count("families") == 1, (
+        "as many evaluations beside as the one order of the model that was scored"
+    )
+    assert all(a.score is not None for a in run.attempts if a.proposer in ("families", "search"))
 
 
 def test_one_memory_analysis_a_run_of_a_kernel_that_says_nothing(run_script, silent):
@@ -39,22 +52,6 @@ def test_one_memory_analysis_a_run_of_a_kernel_that_says_nothing(run_script, sil
     assert counted in json.dumps(server.requests[0][0]["messages"]) and counted in json.dumps(server.proposals[-1])
 
 
-def test_a_kernel_that_says_what_it_shares_is_not_asked_about(run_script):
-    _, server, _ = run_script(SCRIPT[:1])
-    assert len(server.requests) == 1
-    assert "Tiles of one tile row share the A panel" in json.dumps(server.requests[0][0]["messages"])
-
-
-def test_what_stands_beside(run_script):
-    run, _, _ = run_script(SCRIPT)
-    by_proposer = [a.proposer for a in run.attempts]
-    searched = [a.score for a in run.attempts if a.proposer == "search"]
-    assert by_proposer.count("families") == 1, "as many evaluations as the one order of the model that was scored"
-    assert len(searched) == 1
-    assert by_proposer[0] == "baseline"
-    assert all(a.score is not None for a in run.attempts if a.proposer in ("families", "search"))
-
-
 def test_the_search_beside_has_its_own_evaluations_and_is_counted(run_script, monkeypatch):
     monkeypatch.setattr(baselines, "LEAST_EVALUATIONS", 12)
     counted = []
@@ -62,13 +59,6 @@ def test_the_search_beside_has_its_own_evaluations_and_is_counted(run_script, mo
     searched = [a.proposer for a in run.attempts].count("search")
     assert 1 < searched <= 12, "more than the one of the model; it ends at the bound"
     assert counted == sorted(counted) and len({total for _, total in counted}) == 1
-
-
-def test_what_stands_beside_is_left_out_on_request(run_script):
-    run, _, _ = run_script(SCRIPT[2:3], no_compare=True)
-    assert [a.proposer for a in run.attempts] == ["baseline", "llm:openai/scripted"]
-    run, server, _ = run_script(SCRIPT[2:3], resume=True)
-    assert not server.requests and "search" in {a.proposer for a in run.attempts}
 
 
 def test_rows_say_how_much_was_tried(run_script, monkeypatch):
@@ -83,10 +73,13 @@ def test_rows_say_how_much_was_tried(run_script, monkeypatch):
     assert "added_over_family_points" in found.document and found.document["evaluations_beside"] == 5
 
 
-def test_a_run_without_a_comparison_says_so_and_adds_nothing(run_script):
+def test_a_run_without_a_comparison_says_so_and_adds_nothing_until_it_is_asked_for(run_script):
     run, _, _ = run_script(SCRIPT[2:3], no_compare=True)
+    assert [a.proposer for a in run.attempts] == ["baseline", "llm:openai/scripted"]
     lines = summary(run).lines
     assert lines[0].startswith("compared with the launch order alone") and "no candidate" not in lines[0]
+    run, server, _ = run_script(SCRIPT[2:3], resume=True)
+    assert not server.requests and "search" in {a.proposer for a in run.attempts}
     run, _, _ = run_script(SCRIPT[:1], folder="other", no_compare=True)
     assert summary(run).lines[0] == "no candidate of the models was scored"
 
@@ -185,3 +178,97 @@ def test_steps_say_what_came_of_each_iteration(run_script):
         (True, "bad-request"),
         (False, "scored"),
     ]
+
+
+# ---- Does a run end when the model has nothing more to propose, and say what it gained in words that are true?
+BETTER, DONE = proposal(GOOD), proposal("Done\n")
+TEMPLATE_DONE = Reply(said(reasoning="r", critique="[]", rationale="r", template="done"))
+
+
+def ended(run):
+    with Transcript(run.folder) as transcript:
+        return transcript.noted(END)["reason"], transcript.notes(STEP)
+
+
+@pytest.mark.parametrize(("stage_two", "word"), [(0, DONE), (2, TEMPLATE_DONE)], ids=["swizzle", "template"])
+def test_done_at_once_asks_nothing_more(run_script, stage_two, word):
+    run, server, _ = run_script((word,) * 4, stage_two=stage_two)
+    reason, steps = ended(run)
+    assert "no model proposes any more" in reason and "expects no better order" in reason
+    assert [step["outcomes"][0]["code"] for step in steps] == ["done"] and not steps[0]["failed"]
+    assert codes(run) == [] and len(server.proposals) == 1
+
+
+def test_done_after_a_gain_keeps_it_and_resumes_to_the_same(run_script):
+    run, server, _ = run_script((BETTER, DONE, BETTER), iterations=3)
+    assert codes(run) == ["scored"] and len(server.proposals) == 2
+    again, server, _ = run_script((BETTER,), iterations=3, resume=True)
+    assert codes(again) == ["scored"] and not server.proposals
+
+
+@pytest.mark.stops
+def test_a_run_ends_where_no_order_has_fewer_misses(run_script):
+    run, server, _ = run_script((BETTER,), iterations=4)
+    assert codes(run) == ["scored"] and len(server.proposals) == 1
+    assert ended(run)[0] == "bound: no order has fewer misses than the best so far"
+
+
+def test_one_of_two_models_is_done_and_the_other_goes_on(run_script):
+    run, server, _ = run_script((DONE, BETTER, DONE), models=("openai/a", "openai/b"), iterations=4)
+    assert [body["model"] for body in server.proposals] == ["a", "b", "b"]
+    assert codes(run) == ["scored"]
+
+
+@pytest.mark.parametrize(
+    ("points", "time", "said"),
+    [
+        (0.0, 1.0, "ties with the search, in the same predicted time"),
+        (1.234, 0.8, "1.23 points above the search, predicted 25.0 % faster"),
+        (-3, 1.25, "3.00 points below the search, predicted 20.0 % slower"),
+    ],
+)
+def test_one_order_against_another_in_words(points, time, said):
+    assert _over(points, time, "the search") == said
+
+
+@pytest.mark.parametrize(
+    ("lookups", "options", "evaluations"),
+    [(3.6e9, {}, 60), (1.0, {}, 0), (3.6e9, {"program": "tuned.json"}, None)],
+    ids=["cheap", "slow", "tuned"],
+)
+def test_what_is_asked_for_follows_the_cost_of_a_replay(small, mi300x, monkeypatch, lookups, options, evaluations):
+    """Of the cost in lookups, which no load of the machine changes."""
+    monkeypatch.setattr(proposer, "LOOKUPS", lookups)
+    monkeypatch.setattr(proposer, "_asked", lambda task: task.options.get("stage_two"))
+    task = Task(kernel=small, gpu=mi300x, folder=Path("run"), how=RunConfig(replay="lockstep"), options=options)
+    assert proposer.llm(task) == evaluations
+
+
+# ---- Replies that a real model gave, cut off and confused as they are: does the loop take them as they come?
+RECORDED = json.loads(Path(__file__).with_name("replies_smollm2.json").read_text())["replies"]
+
+
+def test_a_small_model_gets_nowhere_and_breaks_nothing(run_script, silent):
+    replies = [Reply(r["text"], finish=r["finish"], usage=(r["input_tokens"], r["output_tokens"])) for r in RECORDED]
+    server = ScriptedServer(replies[1:], analysis=replies[0])
+    run, server, waits = run_script(replies[1:], server=server, kernel=silent, structured=True, iterations=1, tries=2)
+    with Transcript(run.folder) as transcript:
+        exchanges, steps = list(transcript), transcript.notes(STEP)
+    assert [e.finish for e in exchanges] == ["stop", "length", "length"]
+    assert [e.output_tokens for e in exchanges] == [r["output_tokens"] for r in RECORDED]
+    assert len(waits) == 1 and len(steps) == 1
+    assert all(code.startswith("parse-") for code in codes(run))
+    assert not run.best.proposer.startswith("llm:") and {"families", "search"} <= {a.proposer for a in run.attempts}
+
+
+def test_the_loop_costs_less_than_two_seconds_an_iteration_of_gemm_8192(tmp_path, mi300x):
+    """Processor time of the whole process, the scripted server included; a shared machine stretches wall time."""
+    spent = []
+    script = [proposal(family(spec)) for spec in ("chunked(chunk=4)+group_m(size=4)", "snake", "row")]
+    with ScriptedServer(script) as server:
+        settings = Settings(models=("openai/scripted",), api_base=server.base, iterations=3)
+        run = propose(
+            gemm(), mi300x, tmp_path / "run", settings, on_step=lambda step: spent.append(time.process_time())
+        )
+    assert codes(run) == ["scored", "scored", "duplicate"]
+    assert spent[1] - spent[0] < 2.0

@@ -44,6 +44,15 @@ def facts(run):
     return [(a.number, a.name, a.source, a.proposer, a.verdict, a.score, a.critique) for a in run.attempts]
 
 
+WHOLE = []  # facts of a run that nobody interrupts: made once for all tests that end one
+
+
+def whole(run_script):
+    if not WHOLE:
+        WHOLE.extend(facts(run_script(SCRIPT, folder="whole", iterations=4)[0]))
+    return WHOLE
+
+
 def test_kill_9_in_the_middle_of_an_answer(run_script, tmp_path, small, mi300x):
     folder = tmp_path / "run"
     slow = Reply(SCRIPT[2].text, slow_s=60)
@@ -68,12 +77,11 @@ def test_kill_9_in_the_middle_of_an_answer(run_script, tmp_path, small, mi300x):
 @pytest.mark.parametrize("count", [1, 3, 5])
 def test_dying_before_or_after_any_write(run_script, monkeypatch, instant, count):
     """An exception at the n-th write of a kind, as a kill would fall there."""
-    whole, _, _ = run_script(SCRIPT, folder="whole", iterations=4)
     owner = History if instant == "append" else Transcript
     answered = die_at(run_script, monkeypatch, owner, instant, count)
     rest = SCRIPT[max(0, answered - 1) :] or SCRIPT[-1:]
     run, server, _ = run_script(rest, resume=True, iterations=4)
-    assert facts(run) == facts(whole)
+    assert facts(run) == whole(run_script)
     assert len(server.requests) == 5 - answered
 
 
@@ -108,11 +116,10 @@ def test_an_answer_that_could_not_be_kept_is_not_asked_for_again(run_script, mon
 
 
 def test_ctrl_c_withdraws_the_question_that_is_under_way(run_script, monkeypatch):
-    whole, _, _ = run_script(SCRIPT, folder="whole", iterations=4)
     answered = die_at(run_script, monkeypatch, Endpoint, "ask", 3)
     assert answered == 2
     run, server, _ = run_script(SCRIPT[1:], resume=True, iterations=4)
-    assert facts(run) == facts(whole) and len(server.requests) == 3
+    assert facts(run) == whole(run_script) and len(server.requests) == 3
 
 
 def test_a_second_command_on_a_run_is_refused_and_changes_nothing(run_script, tmp_path):

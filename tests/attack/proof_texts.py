@@ -167,19 +167,7 @@ def holds_at(form, grid: Grid, num_xcds: int) -> bool:
 def attack(
     count: int, seed: int = 0, *, proofs_only: bool = False, part: tuple[int, int] = (0, 1), seconds: float = 1e9
 ) -> Counter:
-    """Draw texts, and count what was claimed and what of it is false.
-
-    Parameters
-    ----------
-    count, seed : int
-        Texts to draw, and where the drawing begins.
-    proofs_only : bool
-        Leave out what is only tested.
-    part : (int, int)
-        Which of how many parts.
-    seconds : float
-        To stop after, with fewer texts counted.
-    """
+    """Counts of what was claimed of texts drawn from a seed, and of what of it is false; fewer after ``seconds``."""
     counts: Counter = Counter(dict.fromkeys(COUNTS, 0))
     end, seen, claims = time.monotonic() + seconds, set(), set()
     for text in islice(texts(seed, part), count // part[1]):

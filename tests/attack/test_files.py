@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from swizzle_sim.hardware.readers import read_profile
 from swizzle_sim.hardware.results import check_result, measurements_of, read_json
-from tests.attack.conftest import attack
+from tests.attack.conftest import attack, changed
 from tests.hardware.conftest import DATA
 from xcd_model.errors import HardwareError, SpecError
 from xcd_model.spec.load import load_gpu, shipped
@@ -79,35 +79,11 @@ def test_a_rocpd_file_of_any_cells(tmp_path_factory, rows):
     profile(rocpd(tmp_path_factory.getbasetemp() / "any.db", rows))
 
 
-def places(document, at=()):
-    """Every place in a JSON document, by its keys."""
-    inside = (
-        document.items() if isinstance(document, dict) else enumerate(document if isinstance(document, list) else ())
-    )
-    for key, value in inside:
-        yield (*at, key)
-        yield from places(value, (*at, key))
-
-
-def changed(document, data):
-    """A document with one value exchanged or left out."""
-    document = json.loads(json.dumps(document))
-    at = data.draw(st.sampled_from(list(places(document))))
-    holder = document
-    for key in at[:-1]:
-        holder = holder[key]
-    if data.draw(st.booleans()):
-        holder[at[-1]] = data.draw(json_values)
-    else:
-        del holder[at[-1]]
-    return document
-
-
 @attack(150)
 @given(st.data())
 def test_json_of_any_values(tmp_path_factory, data):
     path = tmp_path_factory.getbasetemp() / "any.json"
-    path.write_text(json.dumps(changed(json.loads((DATA / "rocprofv3.json").read_text()), data)))
+    path.write_text(json.dumps(changed(json.loads((DATA / "rocprofv3.json").read_text()), data, json_values)))
     profile(path)
 
 
@@ -117,7 +93,7 @@ def test_results_and_manifests_of_any_values(tmp_path_factory, of_result, data):
     where = DATA / "h200" / "transpose"
     documents = {name: json.loads((where / f"{name}.json").read_text()) for name in ("result", "manifest")}
     name = "result" if of_result else "manifest"
-    documents[name] = changed(documents[name], data)
+    documents[name] = changed(documents[name], data, json_values)
     path = tmp_path_factory.getbasetemp() / "result.json"
     path.write_text(json.dumps(documents[name]))
     try:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from swizzle_benchmarks.suite.gemm import gemm
 from swizzle_sim.capture.trace_file import ARRAYS, LATER, RESOURCES, digest_of, read_trace, write_trace
 from swizzle_sim.capture.user_kernel import kernel_of
-from tests.attack.conftest import attack
+from tests.attack.conftest import attack, changed
 from tests.capture.test_trace_file import MANIFEST
 from xcd_model.errors import CaptureError, CompileError
 
@@ -132,28 +132,10 @@ values = st.one_of(
 )  # fmt: skip
 
 
-def places(document, at=()):
-    """Every place in a JSON document, by its keys."""
-    inside = (
-        document.items() if isinstance(document, dict) else enumerate(document if isinstance(document, list) else ())
-    )
-    for key, value in inside:
-        yield (*at, key)
-        yield from places(value, (*at, key))
-
-
 @attack(250)
 @given(st.data())
 def test_manifests_are_read_or_refused(honest, tmp_path_factory, data):
-    manifest, arrays = copy.deepcopy(honest[0]), honest[1]
-    at = data.draw(st.sampled_from(list(places(manifest))))
-    holder = manifest
-    for key in at[:-1]:
-        holder = holder[key]
-    if data.draw(st.booleans()):
-        holder[at[-1]] = data.draw(values)
-    else:
-        del holder[at[-1]]
+    manifest, arrays = changed(honest[0], data, values), honest[1]
     outcome(forge(tmp_path_factory.getbasetemp() / "manifest.trace.npz", manifest, arrays))
 
 

@@ -1,16 +1,8 @@
-"""Check a hand-written access model against the capture of its Triton kernel.
+"""Check a hand-written access model against the capture of its Triton kernel: ``assert_same_trace(softmax(M=37))``.
 
-    from tests.capture.same_trace import assert_same_trace, needs_triton
-
-    @needs_triton
-    def test_access_model_is_the_kernel():
-        assert_same_trace(softmax(M=37, N=1000), softmax(M=8, N=64), softmax(M=1, N=1))
-
-Pass all sizes at once: they are captured in one process, which starts in about a second. Workgroup by workgroup, in
-program order, each tensor instruction must touch the same lines in the same order, with the same sectors, L1 requests
-of waves, direction and tensor (by position: tensors are placed in the order of the kernel's pointer arguments). Choose
-small and ragged sizes, among them ones that end in the middle of a line and a grid of one workgroup; about a
-thousand instructions a size keep it fast.
+Pass all sizes at once: they are captured in one process. Workgroup by workgroup each tensor instruction must touch the
+same lines in the same order, with the same sectors, L1 requests of waves, direction and tensor. Choose small and ragged
+sizes, some that end in the middle of a line, and a grid of one workgroup.
 """
 
 import importlib.util

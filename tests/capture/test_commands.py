@@ -130,16 +130,8 @@ def test_a_file_without_a_declaration_says_how_to_begin(tmp_path, name):
         (GOOD.replace("(s.M, s.K)", "(s.M, s.Q)"), {}, "arguments raises AttributeError: no size is called Q"),
         (GOOD.replace("(s.M, s.K)", "..."), {}, "matmul: a_ptr: shape is still `...`; fill it in"),
         (GOOD.replace('dtype="fp16"', 'dtype="half"'), {}, "dtype = 'half'"),
-        (
-            GOOD.replace('"stride_ak": 1', '"stride_ak": ...'),
-            {},
-            "matmul: stride_ak: the value is still `...`; fill it in",
-        ),
-        (
-            GOOD.replace('"stride_ak": 1', '"stride_ak": 2**70'),
-            {},
-            "stride_ak = 1180591620717411303424 does not fit 64",
-        ),
+        (GOOD.replace('"stride_ak": 1', '"stride_ak": ...'), {}, "matmul: stride_ak: the value is still `...`"),
+        (GOOD.replace('"stride_ak": 1', '"stride_ak": 2**70'), {}, f"stride_ak = {2**70} does not fit 64"),
     ],
 )
 def test_bad_declarations_are_refused_by_name(tmp_path, text, sizes, message):

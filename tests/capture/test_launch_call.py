@@ -83,36 +83,6 @@ def drafted(tmp_path, text, function, name="my-ops.py"):
     return path.read_text(), to_complete
 
 
-def test_a_launch_answers_sizes_strides_grid_and_options(tmp_path):
-    text, to_complete = drafted(tmp_path, MATMUL, "matmul")
-    assert to_complete == []
-    for line in (
-        '    "my-ops.py:matmul",',
-        '    sizes={"M": 1024, "K": 1024, "N": 1024},',
-        '        "a_ptr": Array(shape=(s.M, s.K), dtype="fp16"),',
-        '        "b_ptr": Array(shape=(s.K, s.N), dtype="fp16"),',
-        '        "c_ptr": Array(shape=(s.M, s.N), dtype="fp16", role="out"),',
-        '        "stride_am": s.K,',
-        '        "stride_bn": 1,',
-        '        "BLOCK_M": 128,',
-        "    grid=lambda s: (triton.cdiv(s.M, s.BLOCK_M) * triton.cdiv(s.N, s.BLOCK_N),),",
-        "    tiles=lambda s: (triton.cdiv(s.M, s.BLOCK_M), triton.cdiv(s.N, s.BLOCK_N)),",
-        "    num_warps=8,",
-        "    num_stages=3,",
-    ):
-        assert line in text
-
-
-def test_what_the_host_does_not_say_stays_open(tmp_path):
-    text, to_complete = drafted(tmp_path, ROWS, "norm", "rows.py")
-    assert to_complete == []
-    assert '"X": Array(shape=(s.n_rows, s.n_cols), dtype="fp16"),' in text
-    assert '"Y": Array(shape=(s.n_rows, s.n_cols), dtype="fp16", role="out"),' in text
-    assert '"BLOCK_SIZE": triton.next_power_of_2(s.n_cols),' in text
-    assert "grid=lambda s: (s.n_rows,)," in text
-    assert "without it no order by rows and columns is tried" in text
-
-
 def test_the_caller_of_the_launching_function_is_read_too(tmp_path):
     head, _, body = MATMUL.partition("def run(a, b):\n")
     shapes, _, launch = body.partition("    BLOCK_M, BLOCK_N")
@@ -250,8 +220,6 @@ GROUPED = """
 """
 PLAIN = "    pid_m = pid // num_pid_n\n    pid_n = pid % num_pid_n\n    tl.store(x + pid_m, pid_n)\n"
 COLUMNS = "    pid_n = pid // num_pid_m\n    pid_m = pid % num_pid_m\n    tl.store(x + pid_m, pid_n)\n"
-
-
 TILED = Grid((24,), (4, 6))
 
 
@@ -280,9 +248,22 @@ def test_a_group_is_found_and_put_off_by_its_constant(found):
     assert str(inside) == "the kernel's own remap (GROUP_M=2)"
 
 
-def test_a_remap_without_such_a_constant_is_found_too(found):
-    inside = found(COLUMNS, 2)
-    assert (inside.constants, inside.tiles[:4].tolist()) == ({}, [0, 6, 12, 18])
+HELPER = "\n\n@triton.jit\ndef number(axis):\n    return tl.program_id(axis).to(tl.int64)\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "group", "constants", "tiles"),
+    [
+        (COLUMNS, 2, {}, [0, 6, 12, 18]),  # a remap without such a constant
+        ("    pid = number(0)\n" + GROUPED.lstrip("\n") + HELPER, 2, {"GROUP_M": 1}, [0, 6, 1, 7]),
+        (PLAIN, 2, None, None),  # a plain decode
+        (GROUPED, 1, None, None),  # a group of one
+        ("    pid_m = tl.load(x + pid)\n", 2, None, None),  # which cannot be read
+    ],
+)
+def test_a_remap_is_found_where_there_is_one(found, body, group, constants, tiles):
+    inside = found(body, group)
+    assert (inside and inside.constants, inside and inside.tiles[:4].tolist()) == (constants, tiles)
 
 
 def test_a_group_in_a_persistent_loop_behind_an_axis_and_under_other_names_is_found(found):
@@ -299,20 +280,6 @@ def test_a_group_in_a_persistent_loop_behind_an_axis_and_under_other_names_is_fo
         assert inside.constants == {"GROUP_M": 1} and np.array_equal(inside.tiles, expected)
     behind = found(GROUPED, 2, HEAD.replace("pid = ", "z = tl.program_id(1)\n    pid = "), Grid((24, 3)))
     assert np.array_equal(behind.tiles, np.concatenate([expected + 24 * z for z in range(3)]))
-
-
-def test_a_plain_decode_and_a_group_of_one_are_no_remap(found):
-    assert found(PLAIN, 2) is None
-    assert found(GROUPED, 1) is None
-
-
-def test_an_id_that_a_helper_hands_on_is_read(found):
-    helper = "\n\n@triton.jit\ndef number(axis):\n    return tl.program_id(axis).to(tl.int64)\n"
-    assert found("    pid = number(0)\n" + GROUPED.lstrip("\n") + helper, 2).constants == {"GROUP_M": 1}
-
-
-def test_what_cannot_be_read_is_none(found):
-    assert found("    pid_m = tl.load(x + pid)\n", 2) is None
 
 
 SPLIT_K = """
@@ -373,10 +340,32 @@ def test_gated():
 """
 
 
-def test_a_wrapper_is_accepted_and_its_defaults_strides_and_sizes_are_taken(tmp_path):
-    text, to_complete = drafted(tmp_path, SPLIT_K, "split_k")
-    assert to_complete == [] and (tmp_path / "split_k_kernel.py").is_file()
-    for line in (
+ANSWERS = {
+    "matmul": (
+        MATMUL,
+        '    "my-ops.py:matmul",',
+        '    sizes={"M": 1024, "K": 1024, "N": 1024},',
+        '        "a_ptr": Array(shape=(s.M, s.K), dtype="fp16"),',
+        '        "b_ptr": Array(shape=(s.K, s.N), dtype="fp16"),',
+        '        "c_ptr": Array(shape=(s.M, s.N), dtype="fp16", role="out"),',
+        '        "stride_am": s.K,',
+        '        "stride_bn": 1,',
+        '        "BLOCK_M": 128,',
+        "    grid=lambda s: (triton.cdiv(s.M, s.BLOCK_M) * triton.cdiv(s.N, s.BLOCK_N),),",
+        "    tiles=lambda s: (triton.cdiv(s.M, s.BLOCK_M), triton.cdiv(s.N, s.BLOCK_N)),",
+        "    num_warps=8,",
+        "    num_stages=3,",
+    ),
+    "norm": (
+        ROWS,
+        '"X": Array(shape=(s.n_rows, s.n_cols), dtype="fp16"),',
+        '"Y": Array(shape=(s.n_rows, s.n_cols), dtype="fp16", role="out"),',
+        '"BLOCK_SIZE": triton.next_power_of_2(s.n_cols),',
+        "grid=lambda s: (s.n_rows,),",
+        "without it no order by rows and columns is tried",
+    ),
+    "split_k": (  # a wrapper: its defaults, strides and sizes
+        SPLIT_K,
         'sizes={"M": 4096, "K": 4096, "N": 4096},',
         '"a": Array(shape=(s.M, s.K), dtype="bf16"),',
         '"b": Array(shape=(s.K, s.N), dtype="bf16"),',
@@ -384,14 +373,23 @@ def test_a_wrapper_is_accepted_and_its_defaults_strides_and_sizes_are_taken(tmp_
         '"sbk": s.N,',
         '"SPLIT": 4,',
         "grid=lambda s: (triton.cdiv(s.M, 128), 4),",
-    ):
+    ),
+    "gated": (  # shapes that are asserted equal, and the call of a test
+        GATED,
+        'sizes={"M": 1000, "N": 3000},',
+        *(f'"{name}_ptr": Array(shape=(s.M, s.N), dtype="fp16"' for name in ("x", "up", "gate", "y")),
+        '"scale": (s.N ** -0.5),',
+    ),
+}
+
+
+@pytest.mark.parametrize("function", ANSWERS)
+def test_a_launch_answers_sizes_strides_grid_and_options(tmp_path, function):
+    source, *lines = ANSWERS[function]
+    text, to_complete = drafted(tmp_path, source, function)
+    assert to_complete == []
+    for line in lines:
         assert line in text
-
-
-def test_shapes_that_are_asserted_equal_and_the_call_of_a_test_fill_a_draft(tmp_path):
-    text, to_complete = drafted(tmp_path, GATED, "gated")
-    assert to_complete == [] and 'sizes={"M": 1000, "N": 3000},' in text
-    assert text.count('Array(shape=(s.M, s.N), dtype="fp16"') == 4 and '"scale": (s.N ** -0.5),' in text
 
 
 STEPWISE = """

@@ -354,39 +354,30 @@ scf.for %tile = %zero to %tiles step %one {
 """
 
 
-def read(first, last):
-    return loads_per_step(first, last), is_pipelined(first, last)
+TWICE = PIPELINED.replace("%a = ttg.async_copy_global_to_local %x : tensor<64xf8> loc(#loc)\n", "").replace(
+    "%scale_3 = tt.load", "%other = tt.load %y : tensor<64xf32> loc(#loc14)\n  %scale_3 = tt.load"
+)
+IN_FRONT = '%b = tt.load %z loc("kernel.py":7:12)\n'
+FETCHED = PIPELINED.replace("ttg.async_copy_global_to_local", "ttng.async_tma_copy_global_to_local")
+BARE = "%9 = tt.load %x\nscf.for {\n%0 = tt.load %x\n%1 = tt.load %y\n}\n"
 
 
-def test_a_loop_whose_loads_stand_in_front_of_it_too_is_pipelined():
-    assert read(LOOP, PIPELINED) == (2, True)
-    assert read(LOOP, LOOP) == (2, False)
-
-
-def test_what_is_loaded_more_often_in_its_place_was_not_sent_ahead():
-    twice = PIPELINED.replace("%a = ttg.async_copy_global_to_local %x : tensor<64xf8> loc(#loc)\n", "").replace(
-        "%scale_3 = tt.load", "%other = tt.load %y : tensor<64xf32> loc(#loc14)\n  %scale_3 = tt.load"
-    )
-    assert read(LOOP, twice) == (2, False)
-    others = '%b = tt.load %z loc("kernel.py":7:12)\n'  # in front of the loop before pipelining too
-    assert read(others + LOOP, others * 2 + LOOP) == (2, False)
-
-
-def test_the_main_loop_is_one_that_was_pipelined():
-    assert read(TABLES + LOOP + "}\n", TABLES + PIPELINED + "}\n") == (2, True)
-    assert read(TABLES + LOOP + "}\n", TABLES + LOOP + "}\n") == (3, False)
-
-
-def test_a_tile_that_the_accelerator_fetches_ahead_is_a_load():
-    first = LOOP.replace("tt.load %x", "tt.descriptor_load %x")
-    last = PIPELINED.replace("ttg.async_copy_global_to_local", "ttng.async_tma_copy_global_to_local")
-    assert read(first, last) == (2, True)
-
-
-def test_without_locations_more_loads_than_before_are_taken_for_its_own():
-    bare = "%9 = tt.load %x\nscf.for {\n%0 = tt.load %x\n%1 = tt.load %y\n}\n"
-    assert read(bare, bare) == (2, False)
-    assert read(bare, "%8 = tt.load %x\n" + bare) == (2, True)
+@pytest.mark.parametrize(
+    ("first", "last", "loads", "pipelined"),
+    [
+        (LOOP, PIPELINED, 2, True),  # its loads stand in front of it too
+        (LOOP, LOOP, 2, False),
+        (LOOP, TWICE, 2, False),  # loaded more often in its place, so not sent ahead
+        (IN_FRONT + LOOP, IN_FRONT * 2 + LOOP, 2, False),  # in front of the loop before pipelining too
+        (TABLES + LOOP + "}\n", TABLES + PIPELINED + "}\n", 2, True),  # the main loop is one that was pipelined
+        (TABLES + LOOP + "}\n", TABLES + LOOP + "}\n", 3, False),
+        (LOOP.replace("tt.load %x", "tt.descriptor_load %x"), FETCHED, 2, True),  # by the accelerator
+        (BARE, BARE, 2, False),
+        (BARE, "%8 = tt.load %x\n" + BARE, 2, True),  # without locations more loads than before are its own
+    ],
+)
+def test_loads_and_pipelining_of_the_main_loop_are_read(first, last, loads, pipelined):
+    assert (loads_per_step(first, last), is_pipelined(first, last)) == (loads, pipelined)
 
 
 TILES = """
@@ -508,12 +499,6 @@ def test_what_compiles_for_nobody_who_asks_is_refused_before_its_capture(compili
         check_compiles(LAUNCH, arch)
 
 
-def test_another_vendors_compiler_is_asked_only_by_nobody(compiling):
-    compiling[0].update(ARCHS)
-    check_compiles(LAUNCH, ARCHS[0])
-    assert not set(compiling[1]) & set(NVIDIA)
-
-
 def test_a_configuration_has_to_fit_a_cu_where_an_autotuner_would_find_out(monkeypatch):
     def compile_for(launch, archs):
         return [SimpleNamespace(resources=replace(FOUND, lds_bytes=launch)) for _ in archs]
@@ -526,6 +511,15 @@ def test_a_configuration_has_to_fit_a_cu_where_an_autotuner_would_find_out(monke
     check_compiles(96 << 10, "gfx950", fits=True)  # which has 160 KiB
 
 
+def test_another_vendors_compiler_is_asked_only_by_nobody_and_may_compile_for_nothing(compiling):
+    compiling[0].update(ARCHS)
+    check_compiles(LAUNCH, ARCHS[0])
+    assert not set(compiling[1]) & set(NVIDIA)
+    manifest = {"facts": {"name": "kernel"}, "launch": LAUNCH, "resources": {"gfx942": {"error": "not gfx942"}}}
+    with pytest.raises(CompileError, match="kernel does not compile for sm_90a: not sm_90a"):
+        stored_resources(manifest, "sm_90a")
+
+
 @pytest.mark.parametrize("able", [("gfx942",), ("gfx950",), ("sm_90a",)])
 def test_a_gpu_of_another_vendor_takes_what_amds_compiler_says_or_its_own(compiling, able):
     compiling[0].update(able)
@@ -536,9 +530,3 @@ def test_a_gpu_of_another_vendor_takes_what_amds_compiler_says_or_its_own(compil
         if arch not in able:
             with pytest.raises(CompileError, match=f"kernel does not compile for {arch}: not {arch}"):
                 stored_resources(manifest, arch)
-
-
-def test_a_kernel_that_compiles_for_nothing_has_no_resources(compiling):
-    manifest = {"facts": {"name": "kernel"}, "launch": LAUNCH, "resources": {"gfx942": {"error": "not gfx942"}}}
-    with pytest.raises(CompileError, match="kernel does not compile for sm_90a: not sm_90a"):
-        stored_resources(manifest, "sm_90a")

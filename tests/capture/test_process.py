@@ -195,6 +195,7 @@ def test_a_request_is_answered_stopped_or_said_to_have_failed():
 PARENT = """
 import os, signal, subprocess, sys, time
 from tests.capture.test_process import asked
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background inherits an ignored Ctrl-C
 start = subprocess.Popen
 def told(args, **more):
     worker = start(args, **more)

@@ -183,12 +183,8 @@ def test_sides_strides_and_grid_follow_the_sizes():
     assert found.values(other)["stride_am"] == 16
     assert found.values(other)["stride_bn"] == 40, "a padded stride stays"
     assert [side(other) for side in found.grid] == [18]
-
-
-def test_equal_sizes_are_scaled_together():
-    found = RecordedSizes({"M": 64, "K": 64}, {"a": ((64, 64), (64, 1))}, set(), [64])
-    assert found.defaults == {"M": 64}
-    assert found.values({"M": 16}) == {"M": 16, "K": 16}
+    square = RecordedSizes({"M": 64, "K": 64}, {"a": ((64, 64), (64, 1))}, set(), [64])  # equal ones scale together
+    assert square.defaults == {"M": 64} and square.values({"M": 16}) == {"M": 16, "K": 16}
 
 
 def test_a_recording_is_a_kernel_on_the_command_line():

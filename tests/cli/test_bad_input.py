@@ -93,7 +93,7 @@ def test_a_text_outside_the_language_is_shown(typed, text, hints):
 
 def test_errors_are_json_too(typed):
     answer = typed("score", "gemm", "--swizzle", "contigous", "--json")
-    assert answer.code == 2
+    assert answer.code == 2 and set(answer.json["error"]) == {"code", "message"}
     assert answer.json["error"]["code"] == "unknown-name"
 
 

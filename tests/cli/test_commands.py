@@ -22,14 +22,6 @@ HEED_CTRL_C = (
 )
 
 
-def test_help_names_every_command(spawned):
-    answer = spawned("--help")
-    assert answer.code == 0
-    for command in ("gpus", "kernels", "show", "check", "score", "optimize", "runs", "report"):
-        assert command in answer.out
-    assert spawned("--version").out.startswith("swizzle-sim 0.")
-
-
 def test_what_there_is(typed, monkeypatch):
     names = "swizzle_sim.workload.kernels.kernel_names"
     monkeypatch.setattr(names, lambda: ["attention_decode", "gemm"])  # all take a minute

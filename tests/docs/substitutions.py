@@ -47,7 +47,7 @@ PARSED = {  # pattern -> why it is only parsed, and what runs it instead
     r"captured\.trace\.npz": "needs Triton and seconds: tests/capture",
     r"check (gemm\.py|src/)": "needs a kernel of one's own: tests/testing",
     r"swizzle-sim explore": "a server: tests/explore",
-    r"swizzle-sim kernels": "traces every kernel once, or takes minutes: tests/cli, tests/unit/test_suite.py",
+    r"swizzle-sim kernels": "traces every kernel once, or takes minutes: tests/cli, tests/search/test_patience.py",
 }
 STATUS = {  # shown because there is no bijection
     "swizzle-sim check mine.txt --grid 1000 --xcds 7": 1,

@@ -37,8 +37,3 @@ def test_a_document_has_the_keys_it_is_said_to_have(command, tmp_path, monkeypat
     assert not answer.code, answer.out
     assert next(iter(answer.json)) == "schema_version"
     assert set(answer.json) == {"schema_version", *documented(command)}
-
-
-def test_errors_have_code_and_message(tmp_path, monkeypatch, capsys):
-    answer = runner(monkeypatch, capsys, tmp_path)("score", "gem", "--swizzle", "row", "--json")
-    assert answer.code == 2 and set(answer.json["error"]) == {"code", "message"}

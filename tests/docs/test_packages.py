@@ -1,8 +1,6 @@
 """Does a project that has an `agent` and a `benchmarks` of its own still import ours?
 
-The tree that a wheel is made of is built with setuptools, put in front of everything that is installed, and used from a
-folder with such packages. `xcd_model` is taken from this checkout, where its kernels are compiled already. That no
-wheel is zipped and installed by pip is all that differs from a user's machine.
+The tree that a wheel is made of, without `xcd_model` (compiled here already), stands in front of what is installed.
 """
 
 import json

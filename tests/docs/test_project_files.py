@@ -74,11 +74,8 @@ def test_a_probe_that_fails_leaves_the_rest(monkeypatch):
         (f"{Path.home()}/w" if len(str(Path.home())) > 1 else "w", "~/w" if len(str(Path.home())) > 1 else "w"),
     ],
 )
-def test_home_folders_are_struck(text, kept):
+def test_home_folders_are_struck_and_a_user_name_as_a_word(text, kept, monkeypatch):
     assert scrubbed(text) == kept
-
-
-def test_a_user_name_is_struck_as_a_word(monkeypatch):
     monkeypatch.setattr(getpass, "getuser", lambda: "grace")
     assert scrubbed("grace at graceful") == "USER at graceful"
 

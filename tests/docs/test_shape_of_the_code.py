@@ -1,8 +1,6 @@
 """Do functions of the source tree stay small enough to be read at one sitting?
 
-A test that fails here names the function. Files have no limit: one file is one idea. Of a command, move options that
-belong together into a dataclass and decorate the command with `swizzle_sim.cli.arguments.grouped`: what people type
-stays flat. Of any other function, pass a dataclass, or a NamedTuple where Numba compiles it.
+Arguments that belong together are one dataclass; of a command with `swizzle_sim.cli.arguments.grouped`.
 """
 
 import ast

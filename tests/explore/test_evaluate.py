@@ -81,10 +81,8 @@ def test_what_is_no_bijection_has_a_map_with_holes_and_no_score(evaluator):
     ("swizzle", "code"),
     [
         ("", "result"),
-        ("pid = __import__('os')", "call"),
         ("pid = <script>alert(1)</script>", "syntax"),
         ("pid = nowhere", "name"),
-        ("group_m(size=0)", "parameter"),
         ("grupo_m", "unknown-name"),
         ("pid = pid" + " + 1" * 3000, "limit"),
     ],

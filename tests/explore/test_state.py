@@ -41,14 +41,10 @@ def test_an_address_gives_its_state_back(state):
     assert read_query("?" + state.query()) == state
 
 
-def test_an_empty_address_is_the_start():
+def test_every_kernel_has_a_start_that_it_takes():
     start = read_query("")
     assert start.kernel == "gemm" and dict(start.sizes) == start_sizes("gemm")
-    start.load_kernel()
     start.load_swizzle()
-
-
-def test_every_kernel_has_a_start_that_it_takes():
     assert set(START) <= set(kernel_names())
     for name in kernel_names():
         state = read_query(f"kernel={name}")

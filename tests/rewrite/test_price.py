@@ -22,25 +22,13 @@ from swizzle_sim.search.history import History
 from swizzle_sim.search.ranking import Ranking
 from swizzle_sim.search.strategies.families import optimize
 from swizzle_sim.workload.kernels import kernel
-from swizzle_sim.workload.price import CompiledKernel, RemapPrice
+from swizzle_sim.workload.price import RemapPrice
 from tests.capture.same_trace import needs_triton
+from tests.machines import COMPILED
 from xcd_model import Resources, gpu
 from xcd_model.errors import CompileError, NotBijective, RewriteError
 
-LAUNCHED = CompiledKernel(
-    arch="sm_90a",
-    triton="3.6.0",
-    registers=118,
-    agprs=0,
-    sgprs=0,
-    spills=0,
-    lds_bytes=66560,
-    workgroups_per_cu=2,
-    loads=((16, 16), (2, 1)),
-    instructions_before_loop=272,
-    instructions_in_flight=4,
-    code_bytes=11008,
-)
+LAUNCHED = replace(COMPILED, arch="sm_90a", triton="3.6.0", lds_bytes=66560)
 REWRITTEN = replace(LAUNCHED, registers=140, workgroups_per_cu=1)
 
 

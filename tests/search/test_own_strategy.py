@@ -54,6 +54,9 @@ def test_it_spends_what_it_may_and_goes_on(typed, tmp_path):
     )
 
 
+YIELDS = "climb.py:2: a strategy yields texts or candidates, or lists of them, not "
+
+
 @pytest.mark.parametrize(
     ("text", "words", "told"),
     [
@@ -62,16 +65,8 @@ def test_it_spends_what_it_may_and_goes_on(typed, tmp_path):
         ("def climb(): yield 'row'", (), "climb.py:climb: a strategy takes one argument, the judge"),
         ("1 / 0", (), "climb.py:1"),
         ("def climb(judge):\n    yield 1 / 0", (), "climb.py:2: "),
-        (
-            "def climb(judge):\n    yield 5",
-            (),
-            "climb.py:2: a strategy yields texts or candidates, or lists of them, not 5",
-        ),
-        (
-            "def climb(judge):\n    yield",
-            (),
-            "climb.py:2: a strategy yields texts or candidates, or lists of them, not None",
-        ),
+        ("def climb(judge):\n    yield 5", (), YIELDS + "5"),
+        ("def climb(judge):\n    yield", (), YIELDS + "None"),
         ("def climb(judge):\n    yield ['row', None]", (), "climb.py:2: a strategy yields texts"),
         (CLIMB, ("--model", "openai/x"), "--model belongs to --proposer llm or two-stage"),
         (CLIMB, ("--template", "row"), "--template belongs to --proposer search"),

@@ -1,4 +1,4 @@
-"""Does a run of families that would take too long try the first of the shortlist, the same ones when it is resumed?"""
+"""Is the shortlist varied at the front, and does a run that would take too long try its first ones, the same again?"""
 
 from itertools import islice
 
@@ -6,9 +6,13 @@ import pytest
 
 from swizzle_benchmarks.suite.gemm import gemm
 from swizzle_benchmarks.suite.softmax import softmax
+from swizzle_sim.base import disk_cache
 from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.search import facts as facts_module
 from swizzle_sim.search.candidates import distinct_shortlist, family_specs, shortlist
+from swizzle_sim.search.facts import facts_of
 from swizzle_sim.search.strategies import families as search
+from swizzle_sim.workload.kernels import kernel
 
 
 @pytest.fixture(scope="module")
@@ -54,3 +58,33 @@ def test_nothing_is_searched_where_workgroups_share_no_lines(mi300x, small, tmp_
     by_time = search.optimize(rows, mi300x, tmp_path / "time", replay="lockstep", objective="time", max_minutes=0.0)
     assert by_time.ranking.main.name == "time"
     assert not search.is_settled(Scorer(small, mi300x, replay="lockstep"))
+
+
+KERNELS = (
+    ("softmax", {"M": 64, "N": 256}),
+    ("gemm", {"M": 1024, "N": 1024, "K": 128}),
+    ("fdtd_2d", {"Nx": 256, "Ny": 256}),
+)
+
+
+def test_the_shortlist_is_every_family_once_and_varied_at_the_front(mi300x):
+    for name, sizes in KERNELS:
+        work = kernel(name, **sizes)
+        listed = [candidate.name for candidate in shortlist(work, mi300x)]
+        assert sorted(listed) == sorted(set(family_specs(work, mi300x)))
+        kinds = [spec.split("(")[0] for spec in listed]
+        front = len(set(kinds)) if len(listed) < 10 else 8
+        assert len(set(kinds[:front])) >= min(front, 6)
+    first = [candidate.name for candidate in shortlist(kernel("gemm"), mi300x)]
+    assert first.index("contiguous+group_m(size=8)") < first.index("contiguous+group_m(size=32)")
+
+
+def test_facts_are_kept_and_forgotten_with_the_source(tmp_path, monkeypatch, mi300x):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    work = kernel("gemm", M=512, N=512, K=64)
+    first = facts_of(work, mi300x)
+    monkeypatch.setattr(facts_module, "work_out", lambda scorer: pytest.fail("worked out again"))
+    assert facts_of(kernel("gemm", M=512, N=512, K=64), mi300x) == first
+    monkeypatch.setattr(disk_cache, "_digest_once", lambda folder: "other")
+    with pytest.raises(pytest.fail.Exception):
+        facts_of(work, mi300x)

@@ -137,9 +137,6 @@ def test_halving_spends_about_what_it_may():
         spent = sum(n * each for n, each in rounds_of(arms, 1000))
         assert 500 <= spent <= 1000
     assert rounds_of(1, 9) == [(1, 9)]
-
-
-def test_arms_to_begin_with():
     assert [most_arms(evaluations) for evaluations in (0, 1, 3, 4, 11, 12, 31, 32, 200)] == [1, 1, 1, 2, 2, 4, 4, 8, 32]
 
 

@@ -87,6 +87,8 @@ def test_a_library_of_remaps_and_a_kernel(written, suffix):
     found = results(written(LIBRARY, f"k{suffix}"))
     assert {name: one.status for name, one in found.items()} == dict.fromkeys(("chunked", "grouped", "gemm"), "passed")
     assert found["grouped"].guessed == "W=1,2,4,8,16,32,64 wgid=pid"
+    if suffix != ".hip":  # a text is read alike whatever its file is called
+        return
     wrong = results(written(LIBRARY.replace("if (rows > W) { rows = W; }", "rows = W;"), f"k{suffix}"))
     assert {name: one.status for name, one in wrong.items()} == {
         "chunked": "passed", "grouped": "failed", "gemm": "failed",

@@ -86,18 +86,13 @@ def test_the_matrix_rate_and_the_clock_move_what_belongs_to_them():
     assert small.l2.size_bytes == device.l2.size_bytes * 12 // 16
 
 
-def test_drawn_hashes_differ_by_seed_and_lose_no_line():
+def test_drawn_hashes_and_those_of_low_bits_differ_by_seed_and_lose_no_line():
     cache = gpu("mi300x").l2
-    assert random_rows(cache, 1) == random_rows(cache, 1) != random_rows(cache, 2)
-    low = [row // cache.line_bytes % cache.sets for row in random_rows(cache, 1)]
-    assert low == [1 << bit for bit in range(11)]
-
-
-def test_the_low_bit_family_has_its_channel_in_low_bits_and_loses_no_line():
-    cache = gpu("mi300x").l2
+    for draw in (random_rows, low_bit_rows):
+        assert draw(cache, 1) == draw(cache, 1) != draw(cache, 2)
+    assert [row // cache.line_bytes % cache.sets for row in random_rows(cache, 1)] == [1 << bit for bit in range(11)]
     rows = low_bit_rows(cache, 1)
     assert rows[:4] == (1 << 8, 1 << 9, 1 << 10, 1 << 11 | 1 << 13) and len(rows) == 11
-    assert rows == low_bit_rows(cache, 1) != low_bit_rows(cache, 2)
     other = perturbed_gpu(gpu("mi300x"), {"l2.index": "low-bits 1"}).l2  # the cache refuses rows that lose a line
     assert (other.index, other.index_rows) == ("xor", rows)
 

@@ -8,18 +8,7 @@ from typer.testing import CliRunner
 from swizzle_sim.cli.app import app
 from swizzle_sim.report.rank_stability import stability_lines
 
-WORDS = [
-    "optimize",
-    "gemm",
-    "M=512",
-    "N=512",
-    "K=128",
-    "BLOCK_M=64",
-    "BLOCK_N=64",
-    "BLOCK_K=64",
-    "--replay",
-    "lockstep",
-]
+WORDS = "optimize gemm M=512 N=512 K=128 BLOCK_M=64 BLOCK_N=64 BLOCK_K=64 --replay lockstep".split()  # noqa: SIM905
 
 
 def pair(worse, low, high):

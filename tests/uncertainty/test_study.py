@@ -106,6 +106,8 @@ def test_an_order_held_against_itself_differs_in_nothing():
     assert (found.difference["l2_hit_rate"].low, found.difference["l2_hit_rate"].high) == (0, 0)
     assert (found.difference["speedup"].low, found.difference["speedup"].high) == (1, 1)
     assert found.ahead[0] == 0 and found.difference["speedup"].moved_by == ""
+    with pytest.raises(ReplayError, match="at least 2"):
+        uncertainty(scorer, np.arange(256), draws=1)
 
 
 def test_nothing_is_replayed_twice_and_an_interrupt_keeps_what_is_done():
@@ -181,11 +183,6 @@ def test_finalists_with_the_scores_of_a_search_are_compared_as_those_replayed_on
     assert counts[-1] == (2, 2)  # nothing was there before, and the constants in use are not replayed
     assert first == compare_finalists(scorer, plain, of=of, draws=2)
     assert first == compare_finalists(scorer, [scored[0], plain[1]], of=of, draws=2)
-
-
-def test_fewer_than_two_draws_are_refused():
-    with pytest.raises(ReplayError, match="at least 2"):
-        uncertainty(scorer_of(), np.arange(256), draws=1)
 
 
 def test_score_prints_ranges():

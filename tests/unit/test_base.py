@@ -127,18 +127,13 @@ def test_a_pickle_put_there_is_not_read(tmp_path):
     assert DiskCache("kind", tmp_path).get("key") is None
 
 
-def test_a_folder_that_cannot_be_made_is_done_without(tmp_path):
+def test_a_folder_or_a_store_that_cannot_be_used_is_done_without(tmp_path):
     (tmp_path / "file").write_text("in the way")
-    cache = DiskCache("kind", tmp_path / "file" / "kind")
-    cache.put("key", DOCUMENT)
-    assert cache.get("key") is None
-
-
-def test_a_store_that_is_no_database_is_done_without(tmp_path):
     (tmp_path / "cache.db").write_bytes(b"not a database" * 100)
-    cache = DiskCache("kind", tmp_path)
-    cache.put("key", DOCUMENT)
-    assert cache.get("key") is None
+    for folder in (tmp_path / "file" / "kind", tmp_path):
+        cache = DiskCache("kind", folder)
+        cache.put("key", DOCUMENT)
+        assert cache.get("key") is None
 
 
 # ---- Does Ctrl-C name the command that goes on, from when there is something to go on with?
@@ -159,19 +154,21 @@ def test_nothing_stored(stored):
     assert how(["score", "gemm"]) == "start again with: swizzle-sim score gemm"
 
 
-@pytest.mark.parametrize("out", (["--out", "{}"], ["-o", "{}"], ["--out={}"], ["-o{}"], []))
-def test_stored(stored, out):
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        *((["sweep", *out, "gemm"], "sweep gemm --resume {}") for out in (["--out", "{}"], ["-o", "{}"], ["-o{}"], [])),
+        (["sweep", "--out={}", "gemm", "--json"], "sweep gemm --json --resume {}"),
+        (["sweep", "--resume", "{}"], "sweep --resume {}"),
+        (["optimize", "--", "gemm"], "optimize --resume {} -- gemm"),  # behind two dashes is no option
+        (["optimize", "--", "-o"], "optimize --resume {} -- -o"),
+    ],
+)
+def test_stored(stored, typed, said):
     go_on_with(stored, "history.sqlite")
     (stored / "history.sqlite").touch()
-    words = ["sweep", *(word.format(stored) for word in out), "gemm", "--json"]
-    assert how(words) == f"go on with: swizzle-sim sweep gemm --json --resume '{stored}'"
-
-
-@pytest.mark.parametrize("again", (["--resume", "{}"], ["--resume={}"]))
-def test_resumed(stored, again):
-    go_on_with(stored, "history.sqlite")
-    (stored / "history.sqlite").touch()
-    assert how(["sweep", *(word.format(stored) for word in again)]).count("--resume") == 1
+    assert how([word.format(stored) for word in typed]) == f"go on with: swizzle-sim {said}".format(f"'{stored}'")
+    assert how(["sweep", f"--resume={stored}"]).count("--resume") == 1
 
 
 @pytest.mark.parametrize(
@@ -193,25 +190,14 @@ def test_a_command_that_is_interrupted_has_said_where_it_stores(stored, monkeypa
     assert how([*words, "--out", str(stored)]) == f"go on with: {resumed}"
 
 
-def test_what_stands_behind_two_dashes_is_no_option(stored):
-    go_on_with(stored, "history.sqlite")
-    (stored / "history.sqlite").touch()
-    assert how(["optimize", "--", "gemm"]) == f"go on with: swizzle-sim optimize --resume '{stored}' -- gemm"
-    assert how(["optimize", "--", "-o"]).endswith(" -- -o")
-
-
 # ---- Are entry points read once, and again where a package came or went?
 GROUP = "swizzle_sim.kernels"
 
 
-def test_they_are_those_of_the_installed_packages():
+def test_they_are_those_of_the_installed_packages_whatever_a_caller_does_to_them():
     assert registered(GROUP) == {entry.name: entry for entry in metadata.entry_points(group=GROUP)}
-    assert "gemm" in registered(GROUP) and registered("no.such.group") == {}
-
-
-def test_what_a_caller_does_to_them_is_not_seen_by_the_next():
     registered(GROUP).clear()
-    assert "gemm" in registered(GROUP)
+    assert "gemm" in registered(GROUP) and registered("no.such.group") == {}
 
 
 def test_a_package_that_is_installed_meanwhile_is_found_and_one_removed_is_not(tmp_path, monkeypatch):

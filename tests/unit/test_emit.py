@@ -258,18 +258,17 @@ def test_arguments_come_in_a_stated_order():
     assert arguments(form) == ("pid", "program_id(1)", "num_pid_m", "num_pids", "A", "BLOCK", "num_xcds")
 
 
-@pytest.mark.parametrize("name", ["", "a b", "1a", "tl", "x;y", "é", "_x"])
-def test_a_function_name_that_is_none_is_refused(name):
-    for emit in (emit_triton, emit_hip):
-        with pytest.raises(LanguageError, match="cannot name") as caught:
-            emit(FORMS["row"], name)
-        assert caught.value.code == "name"
-
-
-def test_a_function_may_not_be_a_word_of_the_target():
-    for emit, name in ((emit_triton, "lambda"), (emit_triton, "triton"), (emit_hip, "class"), (emit_hip, "main")):
-        with pytest.raises(LanguageError, match="cannot name"):
-            emit(FORMS["row"], name)
+@pytest.mark.parametrize(
+    ("emit", "name"),
+    [
+        *((emit, name) for emit in (emit_triton, emit_hip) for name in ("", "a b", "1a", "tl", "x;y", "é", "_x")),
+        *((emit_triton, "lambda"), (emit_triton, "triton"), (emit_hip, "class"), (emit_hip, "main")),
+    ],
+)
+def test_a_function_name_that_is_none_or_a_word_of_the_target_is_refused(emit, name):
+    with pytest.raises(LanguageError, match="cannot name") as caught:
+        emit(FORMS["row"], name)
+    assert caught.value.code == "name"
 
 
 # ---- Is a folded form the same order on its launch, and is what folds away gone?
@@ -338,14 +337,7 @@ def test_what_this_launch_cannot_tell_apart_is_gone():
     assert "if" in text_of("if pid < 32:\n    pid = 31 - pid", Grid((64,)))
     assert text_of("a = pid * 3\nb = a\npid = num_pids - 1 - pid", Grid((64,))) == "pid = 63 - pid\n"
     assert text_of("pid = (pid + M) % num_pids", Grid((64,)), sizes={"M": 5}) == "pid = (pid + 5) % 64\n"
-
-
-def test_a_branch_folds_by_the_workgroups_that_take_it():
-    text = "if pid >= 4:\n    pid = 4 + (pid // (pid // 4)) % 4 + min(pid, 3) - 3\nelse:\n    pid = pid"
-    short = text_of(text, Grid((8,)))
-    assert "min" not in short  # elsewhere pid is smaller than 3, and pid // 4 is zero
-
-
-def test_what_a_loop_changes_is_left_alone():
-    short = text_of("a = 0\nfor i in range(num_xcds):\n    a = a + i\npid = (pid + a) % num_pids", Grid((64,)))
-    assert "for i in range(8)" in short and "(pid + a) % 64" in short
+    branch = "if pid >= 4:\n    pid = 4 + (pid // (pid // 4)) % 4 + min(pid, 3) - 3\nelse:\n    pid = pid"
+    assert "min" not in text_of(branch, Grid((8,)))  # elsewhere pid is smaller than 3, and pid // 4 is zero
+    loop = text_of("a = 0\nfor i in range(num_xcds):\n    a = a + i\npid = (pid + a) % num_pids", Grid((64,)))
+    assert "for i in range(8)" in loop and "(pid + a) % 64" in loop  # what a loop changes is left alone

@@ -162,6 +162,11 @@ def test_power_by_hand():
 def test_with_power_left_the_time_is_the_replays():
     got = limited(10.0, 8.0)
     assert (got.total_us, got.by_resource_us["compute"], got.by_resource_us["power"]) == (10.0, 8.0, 0.0)
+    # where no limit is stated there is none
+    assert limited(5.0, 4.0, flops=1e9, machine=gpu("mi300a")) == Time(5.0, {"compute": 4.0, "l2": 1.0})
+    assert "power" not in limited(5.0, 4.0, flops=1e9, dtype="fp64").by_resource_us
+    with pytest.raises(SpecError, match=r"power_w.low = 1.0 must be more than static_w.high = 1.0"):
+        capped(power_w=Range(low=1.0, value=11.0, high=12.0))
 
 
 @given(total=st.floats(1, 1e6), share=st.floats(0, 1), flops=AMOUNTS)
@@ -170,16 +175,6 @@ def test_power_never_makes_a_time_shorter_than_its_energy_or_its_memory(total, s
     assert got.total_us >= got.by_resource_us["power"]
     assert got.total_us >= total
     assert limited(total, share * total, flops=2 * flops).total_us >= got.total_us
-
-
-def test_no_limit_stated_no_limit():
-    assert limited(5.0, 4.0, flops=1e9, machine=gpu("mi300a")) == Time(5.0, {"compute": 4.0, "l2": 1.0})
-    assert "power" not in limited(5.0, 4.0, flops=1e9, dtype="fp64").by_resource_us
-
-
-def test_a_limit_below_what_is_drawn_in_any_case_is_refused():
-    with pytest.raises(SpecError, match=r"power_w.low = 1.0 must be more than static_w.high = 1.0"):
-        capped(power_w=Range(low=1.0, value=11.0, high=12.0))
 
 
 def test_a_gpu_without_fabric_and_infinity_cache_spends_nothing_there():

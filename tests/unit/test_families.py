@@ -233,13 +233,6 @@ def test_a_bad_spec_is_refused(spec, code, says):
     assert len(str(caught.value)) < 400
 
 
-def test_unknown_names_offer_the_nearest():
-    with pytest.raises(UnknownName, match="hilbert"):
-        family("hilbrt")
-    with pytest.raises(UnknownName, match="size"):
-        family("group_m(sise=3)")
-
-
 @given(st.text(alphabet="abcontiguous_(=1,)+ \n\t", max_size=60) | st.text(max_size=60))
 def test_any_text_parses_or_is_refused(text):
     with contextlib.suppress(LanguageError, UnknownName):

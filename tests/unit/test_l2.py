@@ -219,12 +219,9 @@ def test_sides_that_make_no_sense(values, said):
         dataclasses.replace(ODD, **values)
 
 
-def test_homes_are_those_of_lines():
+def test_homes_are_those_of_lines_and_no_infinity_cache_lies_behind():
     with pytest.raises(SpecError, match=r"l2\.line_bytes = 128 must divide l2_partitions\.coherence_bits = 192"):
         two_sided(sides=dataclasses.replace(ODD, coherence_bits=192))
-
-
-def test_what_is_not_modelled_is_refused():
     with_mall = dataclasses.replace(small_gpu(xcds=1, cus=2), l2_partitions=ODD)
     with pytest.raises(ReplayError, match="l2_partitions is modelled for an L2 with no Infinity Cache"):
         prepare(turns((0, 0)), with_mall)

@@ -110,7 +110,12 @@ def test_counts_small_beside_the_requests_need_not_come_to_rest(column, by, says
     assert (found.launch, found.steady) == says
 
 
-def test_rounds_that_make_no_sense_are_refused():
+def test_rounds_and_caches_that_make_no_sense_are_refused():
+    there, back = (
+        prepare(copy(2, *way), small_gpu(l2=(8, 2), mall=(8, 2)), symmetry=False) for way in ((0, 1), (1, 0))
+    )
+    with pytest.raises(ReplayError, match="all plans that are to share them"):  # of bits, to a launch that reads more
+        replay_lockstep(back, np.arange(2), workgroups_per_cu=1, caches=cold_caches(there))
     machine = small_gpu(l2=(16, 2), mall=None)
     plan, other = prepare(copy(4, 0, 1), machine), prepare(copy(8, 0, 1), machine, symmetry=False)
     once = partial(_lockstep, np.arange(4))
@@ -165,10 +170,3 @@ def test_what_was_read_once_is_there_and_what_was_stored_is_not():
     for replay in (replay_lockstep, partial(replay_timed, issue=IssueModel(1, 10**6))):
         counts = replay(plan, np.arange(4), workgroups_per_cu=1)
         assert (counts.total(MALL_REQUESTS), counts.total(MALL_HITS)) == (4, 2)
-
-
-def test_caches_of_bits_are_refused_to_a_launch_that_reads_more():
-    machine = small_gpu(l2=(8, 2), mall=(8, 2))
-    there, back = (prepare(copy(2, *way), machine, symmetry=False) for way in ((0, 1), (1, 0)))
-    with pytest.raises(ReplayError, match="all plans that are to share them"):
-        replay_lockstep(back, np.arange(2), workgroups_per_cu=1, caches=cold_caches(there))

@@ -49,6 +49,8 @@ def test_all_in_step_and_none():
     assert share_in_step(loads(apart), np.arange(6), 6, 0) == 0
     assert share_in_step(loads(same), np.arange(6), 6, 0) == 1
     assert share_in_step(loads(same), np.arange(6), 1, 0) == 0, "nobody runs beside it"
+    assert share_in_step(loads(same), np.arange(6), 6, 1) == 1
+    assert share_in_step(loads(same), np.arange(6), 6, 2) == 0, "the L2 has room for all that run: nobody waits"
 
 
 def test_what_is_loaded_once_beside_an_operand_that_is_loaded_often_keeps_few_in_step():
@@ -80,12 +82,6 @@ def test_workgroups_that_touch_nothing_run_beside_nobody():
     every_other = dataclasses.replace(same, start=np.append(np.repeat(same.start[:-1], 2), same.start[-1]))
     assert every_other.n_workgroups == 12
     assert share_in_step(every_other, np.arange(12), 12, 0) == 1
-
-
-def test_nobody_waits_where_the_l2_has_room_for_all_that_run():
-    same = loads([[0, 1]] * 6)
-    assert share_in_step(same, np.arange(6), 6, 1) == 1
-    assert share_in_step(same, np.arange(6), 6, 2) == 0
 
 
 # ---- Do reads of one line by SMs of one GPC go to the L2 as one, as often as they are under way together?

@@ -29,13 +29,10 @@ from swizzle_sim.search.ranking import (
     ranking_of,
     times_note,
 )
-from swizzle_sim.workload.price import CompiledKernel, RemapPrice
+from swizzle_sim.workload.price import RemapPrice
+from tests.machines import COMPILED
 from xcd_model import gpu
 
-COMPILED = CompiledKernel(
-    arch="gfx942", triton="3.6.0", registers=118, agprs=0, sgprs=20, spills=0, lds_bytes=0, workgroups_per_cu=2,
-    loads=((16, 4),), instructions_before_loop=50, instructions_in_flight=2, code_bytes=4000,
-)  # fmt: skip
 BASE = Score(
     l2_hit_rate=0.5, mall_hit_rate=0.5, l2_requests=100, l2_hits=50, l2_misses=50, hbm_read_bytes=1000,
     hbm_write_bytes=0, time_us=100.0, speedup=1.0, limiter="hbm", bound_l2_hit_rate=0.9, per_xcd_l2_hit_rate=(0.5,),
@@ -78,13 +75,11 @@ def test_time_decides_where_measured_pairs_say_that_it_ranks():
     for name, replay in (("mi300x", "timed"), ("mi355x", "timed"), ("h200", "lockstep"), ("mine", "timed")):
         assert [one.name for one in default_objectives(name, replay)] == ["l2_hit_rate"], name
     assert [one.name for one in chosen_objectives("time", "mi300x", "timed")] == ["time"]
-
-
-def test_a_gpu_without_measured_times_says_so():
-    known = evidence_of("mi300x", "time")
+    ties = evidence_of("h200", LESS_MOVED)  # with fewer reads: faster than a coin says
+    assert ties.pairs > 100 and ties.right > 0.8 * ties.pairs
+    known, nobody = evidence_of("mi300x", "time"), evidence_of("mine", "time")
     assert f"{known.right} of {known.pairs} measured pairs" in times_note("mi300x", "timed")
     assert "do not rank" in times_note("mi300x", "timed") and "rank no orders" in times_note("h200", "lockstep")
-    nobody = evidence_of("mine", "time")
     assert not nobody.ranks and nobody.tells_apart > 0 and "no measured pair" in nobody.sentence()
 
 
@@ -100,11 +95,8 @@ def test_what_the_model_does_not_tell_apart_is_a_tie():
     assert numbers(BY_TIME.groups(given)) == [[2, 1], [3], [0]]  # the shorter text first
     assert BY_TIME.places(given) == {2: "=1", 1: "=1", 3: "3"}
     assert BY_TIME.places(given, with_launch_order=True) == {2: "=1", 1: "=1", 3: "3", 0: "4"}
-
-
-def test_the_launch_order_wins_a_tie_that_it_is_in():
-    assert numbers(BY_TIME.groups([attempt(0), attempt(1, 99.95)])) == [[0, 1]]
-    assert BY_TIME.order([attempt(0), attempt(1, 99.95)])[0].number == 0
+    tie = [attempt(0), attempt(1, 99.95)]  # which the launch order wins
+    assert numbers(BY_TIME.groups(tie)) == [[0, 1]] and BY_TIME.order(tie)[0].number == 0
 
 
 def test_what_choosing_by_it_loses_says_whether_a_figure_ranks():
@@ -144,11 +136,6 @@ def test_of_orders_that_tie_in_hits_bytes_decide_then_times_whatever_else_was_tr
     assert by_rate.order([attempt(0, 70.0), faster, long])[0].number == 1
 
 
-def test_ties_with_fewer_reads_were_faster_than_a_coin_says():
-    known = evidence_of("h200", LESS_MOVED)
-    assert known.pairs > 100 and known.right > 0.8 * known.pairs
-
-
 def test_what_other_constants_do_not_tell_from_the_best_ties_with_it(tmp_path):
     given = [attempt(0), attempt(1, 50.0, source="long"), attempt(2, 60.0, source="s"), attempt(3, 70.0)]
     pairs = [{"number": 2, "apart": False}, {"number": 0, "apart": True}]
@@ -178,11 +165,8 @@ def test_an_order_less_even_than_the_most_even_is_behind_it_whatever_it_hits():
     assert numbers(by_rate.groups([launch, folded, near])) == [[2], [0], [1]]
     few = attempt(0, rate=0.5, balance=ends(1200.0)), attempt(1, rate=0.9, balance=ends(1500.0))  # 24 on 304 CUs
     assert numbers(by_rate.groups(few)) == [[1], [0]]
-
-
-def test_a_predicted_time_has_its_balance_in_it():
     launch, uneven = attempt(0, 100.0, balance=ends(105.0)), attempt(1, 50.0, balance=ends(180.0))
-    assert numbers(BY_TIME.groups([launch, uneven])) == [[1], [0]]
+    assert numbers(BY_TIME.groups([launch, uneven])) == [[1], [0]], "a predicted time has its balance in it"
 
 
 def test_what_is_predicted_slower_and_ranked_above_the_launch_order_is_named():
@@ -196,10 +180,7 @@ def test_two_objectives_rank_their_front_first():
     given = [attempt(0), attempt(1, 50.0, 0.4), attempt(2, 80.0, 0.9), attempt(3, 90.0, 0.3)]
     assert numbers(both.groups(given)) == [[1, 2], [3], [0]]
     assert both.places(given) == {1: "1", 2: "2", 3: "3"}
-
-
-def test_a_run_of_an_older_version_is_ranked_by_hits():
-    assert [one.name for one in ranking_of({"gpu": "h200"}).objectives] == ["l2_hit_rate"]
+    assert [one.name for one in ranking_of({"gpu": "h200"}).objectives] == ["l2_hit_rate"]  # of an older version
     old = ranking_of({"gpu": "h200", "search": {"objectives": ["hbm_bytes"], "sizes": [{}]}})
     assert (old.main.name, old.sizes) == ("hbm_bytes", 2)
 
@@ -230,19 +211,16 @@ def test_a_gain_beyond_what_the_model_gets_wrong_is_used(nvidia):
     assert [shlex.split(one)[1] for one in found.next] == ["report", "rewrite", "bundle"]
 
 
-def test_a_gain_within_what_the_model_gets_wrong_is_measured(nvidia):
+def test_a_gain_within_what_the_model_gets_wrong_or_without_judged_rows_is_measured(amd, nvidia):
+    unproven = advise(amd, HITS, attempt(1, 80.0, 0.6))
+    assert (unproven.verdict, unproven.time_pct) == ("measure", None)
+    assert unproven.what.startswith("measure it: a1, time -20.0 %, unproven; hits 50.0 to 60.0 %")
     found = advise(nvidia, BY_TIME, attempt(1, 95.0, 0.6))
     assert found.verdict == "measure" and "time -13 to +7 %" in found.what
     assert [shlex.split(one)[1] for one in found.next] == ["score", "rewrite", "bundle"]
     assert found.next[0].startswith("swizzle-sim score gemm M=4096 N=4096 K=256 BLOCK_M=128")
     chosen = replace(BY_TIME, objectives=(OBJECTIVES["hbm_bytes"],))
     assert advise(nvidia, chosen, attempt(1, 80.0, read=500)).verdict == "measure", "use it is said of times alone"
-
-
-def test_without_judged_rows_a_gain_is_unproven(amd):
-    found = advise(amd, HITS, attempt(1, 80.0, 0.6))
-    assert (found.verdict, found.time_pct) == ("measure", None)
-    assert found.what.startswith("measure it: a1, time -20.0 %, unproven; hits 50.0 to 60.0 %")
 
 
 @pytest.mark.parametrize("gpu_name", ["h200", "h100", "mi300x", "mi355x", "mine"])
@@ -272,15 +250,12 @@ def test_even_ends_are_a_reason_by_themselves(amd):
     assert found.verdict == "measure" and "CUs end at 1.80 to 1.05 times the ideal" in found.why
 
 
-def test_a_costly_remap_is_left_whatever_it_gains(nvidia):
+def test_a_costly_remap_is_left_whatever_it_gains_and_what_gets_worse_is_said(nvidia):
+    worse = advise(nvidia, BY_TIME, attempt(1, 80.0, price=priced(120, 2), read=1500))
+    assert worse.worse == ("traffic", "registers") and worse.what.endswith("; worse: traffic/registers")
     found = advise(nvidia, BY_TIME, attempt(1, 80.0, 0.6, price=priced(140, 1)))
     assert found.verdict == "leave" and found.what.startswith("leave it: a1 costs occupancy/registers")
     assert "118 -> 140 registers, 2 -> 1 workgroups" in found.why
-
-
-def test_what_gets_worse_is_said(nvidia):
-    found = advise(nvidia, BY_TIME, attempt(1, 80.0, price=priced(120, 2), read=1500))
-    assert found.worse == ("traffic", "registers") and found.what.endswith("; worse: traffic/registers")
 
 
 def test_a_tie_that_moves_or_misses_less_is_measured_if_it_is_worth_it(amd, nvidia):
@@ -355,25 +330,18 @@ def test_the_limit_of_a_launch_order_that_is_kept_is_its_own(amd):
     assert limit_of(uneven, replace(BASE, busy_us={"compute": 95.0})) == "bound by arithmetic: 95.0 of 100.0 µs"
 
 
-def test_uneven_work_is_named_by_its_last_xcd_or_by_what_even_work_would_take(amd):
+def test_uneven_work_and_few_workgroups_are_named(amd):
     waits = replace(amd.baseline, busy_us={"hbm": 1.0})  # below the power limit
     late = limit_of(amd, replace(waits, balance=ends(180.0, first=100.0)))
     assert late == "XCDs end unevenly: the last XCD ends 1.8 times later than the first"
     assert limit_of(amd, replace(waits, balance=ends(135.0))) == (
         "the last round of workgroups leaves CUs idle: the time is 1.35 times what even work would take"
     )  # every workgroup of a GEMM has the same work
-
-
-def test_few_workgroups_limit_before_anything_that_waits(amd):
     few = Scorer(gemm(M=1024, N=2048, K=256), gpu("mi300x"))
     assert limit_of(few, replace(BASE, busy_us={"compute": 4.0})) == "32 workgroups on 304 CUs: smaller tiles first"
     assert limit_of(amd, BASE) == ""  # a run of an earlier version
-
-
-def test_the_limit_explains_the_time_of_a_real_score(amd):
-    score = amd.baseline
-    assert 0 < max(score.busy_us.values()) <= score.time_us
-    assert score.busy_us[score.limiter] == max(score.busy_us.values())
+    busy = amd.baseline.busy_us
+    assert 0 < busy[amd.baseline.limiter] == max(busy.values()) <= amd.baseline.time_us
 
 
 def test_a_gpu_that_has_no_name_gets_no_command_to_paste(amd):

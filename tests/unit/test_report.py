@@ -24,20 +24,16 @@ from swizzle_sim.report import write_report
 from swizzle_sim.report.page import best_sources
 from swizzle_sim.search.history import Attempt, History
 from swizzle_sim.search.loop import about_run
-from swizzle_sim.workload.price import CompiledKernel, RemapPrice
+from swizzle_sim.workload.price import RemapPrice
+from tests.machines import COMPILED
 from xcd_model import gpu
 
-LAUNCHED = CompiledKernel(
-    **{"arch": "gfx942", "triton": "3.9.0", "registers": 118, "agprs": 0, "sgprs": 0, "spills": 0},
-    **{"lds_bytes": 65536, "workgroups_per_cu": 2, "loads": ((16, 16), (2, 1)), "instructions_before_loop": 272},
-    **{"instructions_in_flight": 4, "code_bytes": 11008},
-)
 PRICE = RemapPrice(
-    before=LAUNCHED,
-    after=replace(LAUNCHED, registers=128),
+    before=COMPILED,
+    after=replace(COMPILED, registers=128),
     emission="folded",
     offer={"waves_per_eu": 2},
-    offered=replace(LAUNCHED, registers=120),
+    offered=replace(COMPILED, registers=120),
 )
 SIZES = {"M": 2048, "N": 1024, "K": 320, "BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64}
 HOSTILE = "# <script>alert(1)</script> </pre><img src=x onerror=alert(2)>\n"
@@ -196,12 +192,14 @@ def test_a_hostile_best_candidate_adds_no_element_no_code_and_no_direction(start
     assert ast.dump(ast.parse(kernels[0])) == ast.dump(ast.parse(kernels[1]))
 
 
-def test_every_attempt_is_listed_with_its_verdict_and_critique(finished):
+def test_every_attempt_is_listed_with_its_verdict_and_critique_and_the_best_as_a_diff(finished):
     text = page_of(finished)
     assert "5 in all: 3 scored, 1 refused, 1 without" in text
     assert re.search(r"<b>3</b><code>half</code>\s*<span class=\"mark\">refused", text)
     assert "both compute" in text and "the same as an earlier one" in text
     assert "simulated, lockstep replay" in text
+    assert '<span class="added">+    pid = swizzle(' in text and '<span class="taken">-' in text  # of the kernel
+    assert "The text only" in text and "gemm_triton_swizzled.py, whole" in text
 
 
 @pytest.mark.usefixtures("sketched")
@@ -321,12 +319,6 @@ def test_two_objectives_show_their_front(tmp_path, scorer):
     assert "Objectives: HBM bytes and energy, the mean gain over 2 problem sizes." in text
     assert (history.folder / "best.txt").read_text() == family("group_m(size=2)")
     assert "<td>1, front</td>" in text and "Energy [J]" in text
-
-
-def test_the_rewritten_kernel_is_shown_as_a_diff(finished):
-    text = page_of(finished)
-    assert '<span class="added">+    pid = swizzle(' in text and '<span class="taken">-' in text
-    assert "The text only" in text and "gemm_triton_swizzled.py, whole" in text
 
 
 @pytest.mark.usefixtures("sketched")

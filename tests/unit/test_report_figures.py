@@ -145,10 +145,7 @@ def test_what_models_cost_is_told_by_attempt(tmp_path):
 def test_tile_map_lies_as_the_tiles_do(grid, expected):
     ids = np.arange(grid.num_pids)
     assert tile_map(grid, ids % 2, ids).tolist() == expected
-
-
-def test_tile_map_follows_the_swizzle():
-    # hardware id 0, on XCD 0, computes tile 2
+    # under a swizzle: hardware id 0, on XCD 0, computes tile 2
     assert tile_map(Grid((4,), (2, 2)), np.arange(4), np.array([2, 3, 0, 1])).tolist() == [[2, 3], [0, 1]]
 
 

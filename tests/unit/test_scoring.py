@@ -82,13 +82,6 @@ def test_ragged_tiles_take_the_time_of_whole_ones():
     assert ragged == pytest.approx(whole, rel=0.02)
 
 
-def test_a_tile_that_fits_no_cu_is_refused():
-    with pytest.raises(ReplayError, match="LDS"):
-        Scorer(gemm(BLOCK_K=1024), gpu("mi300x"), replay="lockstep")
-    with pytest.raises(ReplayError, match="VGPRs"):
-        Scorer(gemm(BLOCK_M=1024, BLOCK_N=1024), gpu("mi300x"), replay="lockstep")
-
-
 def test_the_public_names_of_the_machine_are_pinned():
     assert sorted(xcd_model.__all__) == [
         *("Bound", "Cache", "Claims", "Clusters", "Deadlock", "Energy", "Gpu", "IssueModel", "LanguageError", "Memory"),
@@ -111,6 +104,7 @@ def test_the_public_names_are_pinned():
         *("Swizzle", "SwizzleSimError", "Verdict", "describe", "emit_hip", "emit_triton", "family", "gpu", "gpu_names"),
         *("kernel", "kernel_names", "optimize", "record", "score", "show_map", "verify", "version", "what_if"),
     ]
+    assert sorted(dir(swizzle_sim)) == sorted(swizzle_sim.__all__)
     for name in swizzle_sim.__all__:
         assert getattr(swizzle_sim, name).__doc__
     with pytest.raises(AttributeError):

@@ -15,7 +15,6 @@ from swizzle_sim.report.display.sharing_map import draw_text, window
 from swizzle_sim.workload.kernels import kernel
 from tests.cli.conftest import typed  # noqa: F401  (a fixture)
 from xcd_model import TraceBuilder, gpu
-from xcd_model.errors import SizeError
 
 MI300X = gpu("mi300x")
 CASES = [
@@ -53,12 +52,6 @@ def test_shares_are_those_of_sets(name, sizes):
             assert one.lines == len(own)
             wanted = np.array([len(own & other) / len(own) for other in touched], np.float32)
             np.testing.assert_array_equal(one.share, wanted)
-
-
-def test_no_such_workgroup():
-    trace = kernel("softmax", M=4, N=64).build_trace(128)
-    with pytest.raises(SizeError, match="workgroups 0 to 3"):
-        sharing(trace, 4)
 
 
 def said(name, workgroup=None, **sizes):
@@ -202,13 +195,9 @@ def test_short_rows_are_named_up_to_a_quarter_of_a_line(columns, named):
     assert bool(uncoalesced(trace_of((256, 1), size=(TILE, columns)))) == named
 
 
-def test_a_line_of_64_bytes_has_the_same_answer():
-    halves = trace_of((2, 4096)).with_lines_of(64)
-    assert [one.tensor for one in uncoalesced(halves)] == ["B"]
-
-
-def test_nothing_is_said_where_lanes_are_not_known():
+def test_a_line_of_64_bytes_has_the_same_answer_and_lanes_that_are_not_known_have_none():
     trace = trace_of((2, 4096))
+    assert [one.tensor for one in uncoalesced(trace.with_lines_of(64))] == ["B"]
     assert uncoalesced(dataclasses.replace(trace, waves=np.zeros((0, 3), np.int64))) == []
 
 

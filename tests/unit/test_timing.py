@@ -42,10 +42,6 @@ def test_compute_bound():
     assert got.latency_us == LATENCY_US
 
 
-def test_one_busy_cu_is_as_slow_as_all_of_them():
-    assert time(traffic([{"instructions": 1}, {}])).by_resource_us["compute"] == pytest.approx(1)
-
-
 # 4 SIMDs of 25 lanes at 1 GHz: 1e5 lane instructions a microsecond a CU
 VECTOR_GPU = dataclasses.replace(GPU, limits=dataclasses.replace(GPU.limits, simds_per_cu=4, lanes_per_simd=25))
 
@@ -69,15 +65,8 @@ def test_units_that_do_not_work_side_by_side_take_turns_however_many_workgroups_
     )
     work = {"flops_per_instruction": 1e6, "dtype": "fp16", "vector_ops_per_instruction": 5e4}
     assert compute_fs(takes_turns, **work, workgroups_per_cu=workgroups) == 1.5e9
-
-
-def test_vector_work_is_free_where_nothing_is_known_of_the_units():
     unknown = dataclasses.replace(GPU, limits=dataclasses.replace(GPU.limits, lanes_per_simd=None))
-    assert compute_fs(unknown, flops_per_instruction=1e6, dtype="fp16", vector_ops_per_instruction=1e9) == 1e9
-
-
-def test_two_workgroups_a_cu_take_twice_as_long():
-    assert time(traffic([{"instructions": 8}, {}])).by_resource_us["compute"] == pytest.approx(2)
+    assert compute_fs(unknown, **work, workgroups_per_cu=workgroups) == 1e9  # vector work is free there
 
 
 # fills of 128 B, writes of 64 B; what the Infinity Cache holds is free for the HBM, the busiest XCD bounds the fabric
@@ -118,19 +107,22 @@ def test_windows_overlap_what_is_in_flight_and_no_more():
     assert together.total_us == pytest.approx(2 + LATENCY_US)
 
 
-def test_a_window_is_at_least_a_bin_and_the_last_may_be_short():
-    bins = [[{"instructions": 4}, {}]] * 5
-    assert time(traffic(*bins), window=2).by_resource_us["compute"] == pytest.approx(5)
-    coarse = traffic(*[[{"instructions": 16}, {}]] * 3, turns_per_bin=4)
-    assert time(coarse, window=2).by_resource_us["compute"] == pytest.approx(12)
-    short = dataclasses.replace(traffic([{"instructions": 4}, {}], [{"instructions": 1}, {}], turns_per_bin=4), turns=5)
-    assert time(short, window=8).by_resource_us["compute"] == pytest.approx(5)
+BUSY, ONE = [{"instructions": 4}, {}], [{"instructions": 1}, {}]
 
 
-def test_a_turn_in_which_an_xcd_idles_costs_it_nothing():
-    """One workgroup busy for two turns of a window of four: two instructions long, not four."""
-    busy, idle = [{"instructions": 4}, {}], [{}, {"instructions": 1}]
-    assert time(traffic(busy, busy, idle, idle), window=4).by_resource_us["compute"] == pytest.approx(2)
+@pytest.mark.parametrize(
+    ("found", "window", "us"),
+    [
+        (traffic(ONE), 1, 1),  # one busy CU is as slow as all of them
+        (traffic([{"instructions": 8}, {}]), 1, 2),  # two workgroups a CU
+        (traffic(*[BUSY] * 5), 2, 5),
+        (traffic(*[[{"instructions": 16}, {}]] * 3, turns_per_bin=4), 2, 12),  # a window is at least a bin
+        (dataclasses.replace(traffic(BUSY, ONE, turns_per_bin=4), turns=5), 8, 5),  # and the last may be short
+        (traffic(BUSY, BUSY, *[[{}, {"instructions": 1}]] * 2), 4, 2),  # a turn in which an XCD idles costs it nothing
+    ],
+)
+def test_what_a_window_computes_is_that_of_its_turns(found, window, us):
+    assert time(found, window=window).by_resource_us["compute"] == pytest.approx(us)
 
 
 counts = st.integers(0, 10**6)
