@@ -38,6 +38,7 @@ from xcd_model import (
 )
 from xcd_model.nvidia.rates import l1_after_shared_memory
 from xcd_model.replay.plan import MAX_LAUNCHES, Caches, replay_launches
+from xcd_model.replay.service_times import service_times_of
 from xcd_model.replay.timed import SPAN_COLUMNS
 from xcd_model.replay.traffic import INSTRUCTIONS, add_fetches, instruction_fetches
 from xcd_model.trace.trace import SECTOR_BYTES
@@ -233,6 +234,14 @@ class Replayer(Generic[W]):
             return replay_timed(plan, order, workgroups_per_cu=self.occupancy, **how)
 
         return once
+
+    @cached_property
+    def l1_us(self) -> float:
+        """How long the L1 port of a CU takes an even share of the reads, whatever their order [us]; 0 without L1s."""
+        trace, l1 = self.plan.trace, self.gpu.l1
+        passes = trace.l1_passes if l1 and l1.by_bank else trace.requests_of_waves
+        reads = np.bincount(trace.template, minlength=passes.size)[~trace.is_write] @ passes[~trace.is_write]
+        return float(reads) * service_times_of(self.gpu).l1 / 1e9 / self.gpu.cus
 
     def time(self, traffic: Traffic) -> Time:
         """Time of a replay of this kernel."""

@@ -41,10 +41,11 @@ BOUND = 0.9  # share of the time from which a busy resource bounds it
 DISAGREE = 0.1  # of a hit rate 0 to 1: difference of what an order gains in both replays, from which drift decides
 WORTH = 1.01, 1.02  # predicted speedup below which nothing is worth measuring; of a time bound by arithmetic
 TRUSTED = 0.7  # share of a class's measured pairs that hits must rank right to outweigh a predicted time
-WORSE = 1.02  # ratio from which HBM bytes or uneven ends are worse
+WORSE = 1.02  # ratio from which HBM bytes or uneven ends are worse, and the L1 port is busier than the rest
 USUAL = "mi300x"  # the GPU of a command that names none
 RESOURCES = {
     "compute": "arithmetic",
+    "l1": "the L1 port",
     "l2": "the L2",
     "fabric": "the fabric between L2 and memory side",
     "mall": "the Infinity Cache",
@@ -188,9 +189,9 @@ def spills(attempts: Sequence[Attempt]) -> bool:
 
 
 def _drifting(scorer: Scorer, baseline: Score, others: Sequence[Attempt]) -> Attempt | None:
-    """The order of most hits of a kernel bound by arithmetic, where both replays disagree on what it gains."""
+    """The order of most hits of a kernel bound by arithmetic or its power, where both replays disagree on what it gains."""
     others = [one for one in others if one.source and one.score is not None]
-    if scorer.replay != "timed" or not others or _bound_by(baseline) != "compute" or scorer.work.uneven:
+    if scorer.replay != "timed" or not others or _bound_by(baseline) not in ("compute", "power") or scorer.work.uneven:
         return None
     rate, best = max(((one.score.l2_hit_rate, one) for one in others if one.score), key=lambda pair: pair[0])
     in_step = scorer.quick
@@ -222,9 +223,12 @@ def limit_of(scorer: Scorer, score: Score) -> str:
     if not score.busy_us or scorer.replay != "timed":
         return ""
     name = max(score.busy_us, key=lambda one: score.busy_us[one])
+    us = score.busy_us[name]
+    if (l1_us := min(scorer.l1_us, score.time_us)) > WORSE * us:
+        us, name = l1_us, "l1"
     what = "vector arithmetic" if name == "compute" and scorer.kernel.resources.vector_loads else RESOURCES[name]
-    busy = f"{microseconds(score.busy_us[name])} of {microseconds(score.time_us)} µs"
-    if _bound_by(score):
+    busy = f"{microseconds(us)} of {microseconds(score.time_us)} µs"
+    if us >= BOUND * score.time_us:
         return f"bound by {what}: {busy}"
     if workgroups < gpu.cus:
         return f"{workgroups} workgroups on {gpu.cus} CUs: smaller tiles first"
