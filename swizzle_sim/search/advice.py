@@ -189,7 +189,7 @@ def spills(attempts: Sequence[Attempt]) -> bool:
 
 
 def _drifting(scorer: Scorer, baseline: Score, others: Sequence[Attempt]) -> Attempt | None:
-    """The order of most hits of a kernel bound by arithmetic or its power, where both replays disagree on what it gains."""
+    """The order of most hits of a kernel bound by arithmetic or power, where both replays disagree on what it gains."""
     others = [one for one in others if one.source and one.score is not None]
     if scorer.replay != "timed" or not others or _bound_by(baseline) not in ("compute", "power") or scorer.work.uneven:
         return None
