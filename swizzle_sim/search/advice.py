@@ -74,7 +74,8 @@ def advise_run(scorer: Scorer, ranking: Ranking, attempts: Sequence[Attempt], ru
     best, baseline = groups[0][0], attempts[0].score or scorer.baseline
     others = [one for one in attempts if one.number and one.score is not None]
     drifting = _drifting(scorer, baseline, others)
-    reason = _leave(scorer, ranking, baseline, best, settled=not drifting and not spills(attempts))
+    spills = any(one.score and one.score.price and one.score.price.before.spills for one in attempts)  # in no time
+    reason = _leave(scorer, ranking, baseline, best, settled=not drifting and not spills)
     reason = reason if others else "no other order was scored"
     if drifting and reason and ranking.main != TIME:
         best, reason = drifting, ""
@@ -95,7 +96,8 @@ def advise_run(scorer: Scorer, ranking: Ranking, attempts: Sequence[Attempt], ru
     why, commands = "; ".join(filter(None, parts)), go_on(scorer, best, run, kept=bool(reason))
     name = spoken(named.name) if named else ""
     worse = worse_of(baseline, shown)
-    found = Advice("leave", _left(reason, limit), why, name, worse=worse, limit=limit, next=commands)
+    left = f"leave it: {reason}; {limit if 'workgroups on' in limit else limit.partition(':')[0]}".removesuffix("; ")
+    found = Advice("leave", left, why, name, worse=worse, limit=limit, next=commands)
     return found if reason else _gains(scorer, ranking, found, baseline, shown)
 
 
@@ -139,12 +141,6 @@ def _little(scorer: Scorer, ranking: Ranking, score: Score, name: str, busy: str
     return ""
 
 
-def _left(reason: str, limit: str) -> str:
-    """The answer that leaves the launch order: why, and what limits."""
-    limit = limit if "workgroups on" in limit else limit.partition(":")[0]
-    return "; ".join(filter(None, [f"leave it: {reason}", limit]))
-
-
 def _moved(baseline: Score, score: Score) -> str:
     """Hit rate and HBM bytes, before and after."""
     rates = [f"{100 * one.l2_hit_rate:.1f}" for one in (baseline, score)]
@@ -182,12 +178,6 @@ def worse_of(baseline: Score, score: Score) -> tuple[str, ...]:
     return tuple(name for name, is_worse in found.items() if is_worse)
 
 
-def spills(attempts: Sequence[Attempt]) -> bool:
-    """Whether the kernel spills registers as it is compiled, which is in no predicted time."""
-    prices = [one.score.price for one in attempts if one.score is not None and one.score.price is not None]
-    return any(price.before.spills for price in prices)
-
-
 def _drifting(scorer: Scorer, baseline: Score, others: Sequence[Attempt]) -> Attempt | None:
     """The order of most hits of a kernel bound by arithmetic or power, where both replays disagree on what it gains."""
     others = [one for one in others if one.source and one.score is not None]
@@ -222,10 +212,9 @@ def limit_of(scorer: Scorer, score: Score) -> str:
     gpu, workgroups = scorer.gpu, scorer.kernel.programs or scorer.kernel.grid.num_pids
     if not score.busy_us or scorer.replay != "timed":
         return ""
-    name = max(score.busy_us, key=lambda one: score.busy_us[one])
-    us = score.busy_us[name]
+    name, us = max(score.busy_us.items(), key=lambda one: one[1])
     if (l1_us := min(scorer.l1_us, score.time_us)) > WORSE * us:
-        us, name = l1_us, "l1"
+        name, us = "l1", l1_us
     what = "vector arithmetic" if name == "compute" and scorer.kernel.resources.vector_loads else RESOURCES[name]
     busy = f"{microseconds(us)} of {microseconds(score.time_us)} µs"
     if us >= BOUND * score.time_us:
