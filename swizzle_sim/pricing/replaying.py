@@ -38,6 +38,7 @@ from xcd_model import (
 )
 from xcd_model.nvidia.rates import l1_after_shared_memory
 from xcd_model.replay.plan import MAX_LAUNCHES, Caches, replay_launches
+from xcd_model.replay.service_times import service_times_of
 from xcd_model.replay.timed import SPAN_COLUMNS
 from xcd_model.replay.traffic import INSTRUCTIONS, add_fetches, instruction_fetches
 from xcd_model.trace.trace import SECTOR_BYTES
@@ -45,7 +46,6 @@ from xcd_model.trace.trace import SECTOR_BYTES
 REPLAYS = ("timed", "lockstep")  # the first is the default
 EVEN = 0.05  # standard deviation over mean, up to which workgroups count as equally heavy: ragged edges stay below it
 EXPLAINS = 0.5  # least share of the variance of work that one axis of the grid explains, to be named as its cause
-
 TRENDS = 0.8  # rank correlation from which work is said to grow or fall along an axis
 
 
@@ -233,6 +233,13 @@ class Replayer(Generic[W]):
             return replay_timed(plan, order, workgroups_per_cu=self.occupancy, **how)
 
         return once
+
+    @cached_property
+    def l1_us(self) -> float:
+        """How long the L1 port of a CU takes an even share of the reads, whatever their order [us]; 0 without L1s."""
+        trace, by_bank = self.plan.trace, self.gpu.l1 is not None and self.gpu.l1.by_bank
+        passes = (trace.l1_passes if by_bank else trace.requests_of_waves) * ~trace.is_write
+        return float(passes[trace.template].sum()) * service_times_of(self.gpu).l1 / 1e9 / self.gpu.cus
 
     def time(self, traffic: Traffic) -> Time:
         """Time of a replay of this kernel."""

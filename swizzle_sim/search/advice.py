@@ -41,10 +41,11 @@ BOUND = 0.9  # share of the time from which a busy resource bounds it
 DISAGREE = 0.1  # of a hit rate 0 to 1: difference of what an order gains in both replays, from which drift decides
 WORTH = 1.01, 1.02  # predicted speedup below which nothing is worth measuring; of a time bound by arithmetic
 TRUSTED = 0.7  # share of a class's measured pairs that hits must rank right to outweigh a predicted time
-WORSE = 1.02  # ratio from which HBM bytes or uneven ends are worse
+WORSE = 1.02  # ratio from which HBM bytes or uneven ends are worse, and the L1 port is busier than the rest
 USUAL = "mi300x"  # the GPU of a command that names none
 RESOURCES = {
     "compute": "arithmetic",
+    "l1": "the L1 port",
     "l2": "the L2",
     "fabric": "the fabric between L2 and memory side",
     "mall": "the Infinity Cache",
@@ -73,7 +74,8 @@ def advise_run(scorer: Scorer, ranking: Ranking, attempts: Sequence[Attempt], ru
     best, baseline = groups[0][0], attempts[0].score or scorer.baseline
     others = [one for one in attempts if one.number and one.score is not None]
     drifting = _drifting(scorer, baseline, others)
-    reason = _leave(scorer, ranking, baseline, best, settled=not drifting and not spills(attempts))
+    spills = any(one.score and one.score.price and one.score.price.before.spills for one in attempts)  # in no time
+    reason = _leave(scorer, ranking, baseline, best, settled=not drifting and not spills)
     reason = reason if others else "no other order was scored"
     if drifting and reason and ranking.main != TIME:
         best, reason = drifting, ""
@@ -94,7 +96,8 @@ def advise_run(scorer: Scorer, ranking: Ranking, attempts: Sequence[Attempt], ru
     why, commands = "; ".join(filter(None, parts)), go_on(scorer, best, run, kept=bool(reason))
     name = spoken(named.name) if named else ""
     worse = worse_of(baseline, shown)
-    found = Advice("leave", _left(reason, limit), why, name, worse=worse, limit=limit, next=commands)
+    left = f"leave it: {reason}; {limit if 'workgroups on' in limit else limit.partition(':')[0]}".removesuffix("; ")
+    found = Advice("leave", left, why, name, worse=worse, limit=limit, next=commands)
     return found if reason else _gains(scorer, ranking, found, baseline, shown)
 
 
@@ -138,12 +141,6 @@ def _little(scorer: Scorer, ranking: Ranking, score: Score, name: str, busy: str
     return ""
 
 
-def _left(reason: str, limit: str) -> str:
-    """The answer that leaves the launch order: why, and what limits."""
-    limit = limit if "workgroups on" in limit else limit.partition(":")[0]
-    return "; ".join(filter(None, [f"leave it: {reason}", limit]))
-
-
 def _moved(baseline: Score, score: Score) -> str:
     """Hit rate and HBM bytes, before and after."""
     rates = [f"{100 * one.l2_hit_rate:.1f}" for one in (baseline, score)]
@@ -181,16 +178,10 @@ def worse_of(baseline: Score, score: Score) -> tuple[str, ...]:
     return tuple(name for name, is_worse in found.items() if is_worse)
 
 
-def spills(attempts: Sequence[Attempt]) -> bool:
-    """Whether the kernel spills registers as it is compiled, which is in no predicted time."""
-    prices = [one.score.price for one in attempts if one.score is not None and one.score.price is not None]
-    return any(price.before.spills for price in prices)
-
-
 def _drifting(scorer: Scorer, baseline: Score, others: Sequence[Attempt]) -> Attempt | None:
-    """The order of most hits of a kernel bound by arithmetic, where both replays disagree on what it gains."""
+    """The order of most hits of a kernel bound by arithmetic or power, where both replays disagree on what it gains."""
     others = [one for one in others if one.source and one.score is not None]
-    if scorer.replay != "timed" or not others or _bound_by(baseline) != "compute" or scorer.work.uneven:
+    if scorer.replay != "timed" or not others or _bound_by(baseline) not in ("compute", "power") or scorer.work.uneven:
         return None
     rate, best = max(((one.score.l2_hit_rate, one) for one in others if one.score), key=lambda pair: pair[0])
     in_step = scorer.quick
@@ -221,10 +212,12 @@ def limit_of(scorer: Scorer, score: Score) -> str:
     gpu, workgroups = scorer.gpu, scorer.kernel.programs or scorer.kernel.grid.num_pids
     if not score.busy_us or scorer.replay != "timed":
         return ""
-    name = max(score.busy_us, key=lambda one: score.busy_us[one])
+    name, us = max(score.busy_us.items(), key=lambda one: one[1])
+    if (l1_us := min(scorer.l1_us, score.time_us)) > WORSE * us:
+        name, us = "l1", l1_us
     what = "vector arithmetic" if name == "compute" and scorer.kernel.resources.vector_loads else RESOURCES[name]
-    busy = f"{microseconds(score.busy_us[name])} of {microseconds(score.time_us)} µs"
-    if _bound_by(score):
+    busy = f"{microseconds(us)} of {microseconds(score.time_us)} µs"
+    if us >= BOUND * score.time_us:
         return f"bound by {what}: {busy}"
     if workgroups < gpu.cus:
         return f"{workgroups} workgroups on {gpu.cus} CUs: smaller tiles first"

@@ -140,8 +140,8 @@ def _fits(entry: Mapping[str, Any], status: str) -> bool:
 
 
 def _status(gpu: Gpu, key: str) -> str:
-    known = [fact.status for name, fact in gpu.facts.items() if name == key or name.startswith(f"{key}.")]
-    return known[0] if known else "assumed"
+    known = (fact.status for name, fact in gpu.facts.items() if name == key or name.startswith(f"{key}."))
+    return next(known, "assumed")
 
 
 def held_facts(gpu: Gpu) -> dict[str, str]:

@@ -287,8 +287,10 @@ def test_a_kernel_bound_by_arithmetic_is_left_unless_it_spills_or_the_replays_di
     same = replace(rest, score=replace(rest.score, l2_hit_rate=base.l2_hit_rate + max(gains, 0.01)))
     assert advise_run(amd, HITS, [launch, same]).what == "leave it: a1 gains 1.1 % at most; bound by arithmetic"
     far = replace(rest, score=replace(rest.score, l2_hit_rate=base.l2_hit_rate + gains - 0.2))
-    found = advise_run(amd, HITS, [launch, far])
-    assert found.verdict == "measure" and "disagree" in found.why
+    for part in ("compute", "power"):  # which arithmetic takes
+        launch = replace(launch, score=replace(base, busy_us={part: 95.0}))
+        found = advise_run(amd, HITS, [launch, far])
+        assert found.verdict == "measure" and "disagree" in found.why
 
 
 LONG = "a_family_with_a_long_name(size=16)"
@@ -317,6 +319,16 @@ def test_every_answer_is_one_of_three_in_at_most_twenty_words(amd, nvidia, time_
 )
 def test_the_limit_is_the_resource_that_is_busy_all_the_time(amd, name, busy_us, said):
     assert limit_of(amd, replace(BASE, busy_us={name: busy_us, "mall": 1.0})) == said
+
+
+def test_the_l1_port_is_named_where_it_is_busier_than_the_rest(amd):
+    """GEMM's bf16 panels: a line of 128 B a clock and CU, 2,048 x 2,048 x 1,024 in tiles of 256: 64 of each panel."""
+    ports = Scorer(gemm(M=2048, N=2048, K=1024, BLOCK_M=64, BLOCK_N=64), gpu("mi300x"))
+    lines = 32 * 32 * 16 * (64 + 64)  # tiles, steps of K, rows of 128 B
+    assert ports.l1_us == pytest.approx(lines / 304 / 2100, rel=1e-3)
+    for busy, said in ((1.05, "HBM"), (0.5, "the L1 port")):
+        score = replace(BASE, time_us=3 * ports.l1_us, busy_us={"hbm": busy * ports.l1_us})
+        assert f"waits for loads: {said}, the busiest, is busy" in limit_of(ports, score)
 
 
 def test_the_limit_of_a_launch_order_that_is_kept_is_its_own(amd):
