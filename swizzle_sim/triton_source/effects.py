@@ -21,6 +21,7 @@ from swizzle_sim.triton_source.source_file import SourceFile, defaults_of, liter
 
 NO_TILE = "no_tile"  # 1 in a workgroup that stores nothing
 OWN_ID = "own id "  # before an axis: an id that the tile is computed from, where it arrives at a store by itself
+MOVED = "moved "  # before what a coordinate is moved by before it has a stride
 UNFOLLOWED = "unfollowed"  # beside what a call of C hands on that is not read: how is not known
 _GONE = "has_returned"
 # What arrives of a source: all of it, or parts, each with its divisor and a star where it has been multiplied. A
@@ -92,7 +93,8 @@ class Effects:
         self.strides: set[str] = set()  # arguments that have to keep tiles apart
         if not self.changed and not all(map(self._keeps_apart, stored_to)):
             self.changed = max(self._lines.values(), default=1)
-        if self._flows and not whole:
+        moves = {frozenset(one for one in flow if one.startswith(MOVED)) for flow in last}
+        if (self._flows and not whole) or len(moves) > 1:  # the tile beside it, too
             self.changed = self.changed or max(self._lines.values(), default=1)
         self.arrived = arrived = {one for flow in self._flows.values() for one in flow}
         missing = [line for one, line in self._lines.items() if one.startswith("program_id") and one not in arrived]
@@ -400,6 +402,9 @@ class Effects:
                 clash = {by for what, by in parts if what == "FloorDiv"} & {by for what, by in parts if what == "Mod"}
                 both[one] = frozenset(part for part in parts if part[1] not in clash)
             sides = [{one for one, parts in side.items() if _ALL & parts} for side in (left, right)]
+            other = node.left if sides[1] else node.right
+            if any(sides) and not (right if sides[0] else left) and (sides[1] or self._is_number(other)):
+                both[f"{MOVED}{type(op).__name__} {ast.unparse(other)}"] = _NONE
             return lost if any(one != other for one in sides[0] for other in sides[1]) else both  # neither has a stride
         if isinstance(op, ast.Mult):
             factor = node.right if left else node.left
@@ -408,6 +413,13 @@ class Effects:
         if isinstance(op, ast.FloorDiv | ast.Mod) and not right:
             return {one: self._left(node, parts) for one, parts in left.items()}
         return both if isinstance(op, ast.LShift) and not right else lost
+
+    def _is_number(self, node: ast.expr) -> bool:
+        """Whether what is added is plainly a number other than 0, and no pointer and no block."""
+        node = self._meaning(node)
+        return (isinstance(node, ast.Constant) and node.value != 0) or (
+            isinstance(node, ast.BinOp) and not isinstance(node.op, ast.Add)
+        )
 
     def _factors(self, node: ast.expr, depth: int = 0) -> tuple[str, ...]:
         """Factors of a product in names that the kernel does not assign; ``?`` for what is no product of such."""
@@ -491,7 +503,7 @@ class Effects:
         if function is not None and self._depth < _MOST_CALLS:
             return {**dict.fromkeys(every, _NONE), **self._returned(call, function, known)}
         if self.source.in_c and name not in _LOSSY_CALLS:
-            given = [*call.args, *(word.value for word in call.keywords)]
+            given = [*call.args[name == "unread" :], *(word.value for word in call.keywords)]  # without its text
             handed = self._each(given, known) if len(given) > 1 else every
             return {**handed, UNFOLLOWED: _NONE} if handed and name not in _MADE_OF else handed
         places, words = _KEEP.get(name, ((), ()))
@@ -532,7 +544,7 @@ class Effects:
     def _lossy(self, flows: list[Flow]) -> int:
         """Line before which the tile was whole, where less than it arrives at every store; else 0."""
         for one, parts in ((one, parts) for flow in flows for one, parts in flow.items()):
-            if not _is_whole(parts) and not one.startswith((OWN_ID, UNFOLLOWED)):
+            if not _is_whole(parts) and not one.startswith((OWN_ID, UNFOLLOWED, MOVED)):
                 return max([self._lines.get(one, 0), 1])
         return 0
 
