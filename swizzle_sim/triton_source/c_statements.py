@@ -530,9 +530,10 @@ class Statements:
         known = self.names.find(text_of(base))
         own = known is not None and known.name in self._objects and known
         if own and (target.type == "field_expression" or self._objects[own.name]):  # no memory of anybody else
-            every = [one for scope in self.names.scopes for one in scope.values() if one.at is not None]
-            held = [one for one in every if not one.is_const
-                    and text_of(one.at.child_by_field_name("declarator")) == text_of(base)]  # fmt: skip
+            every = [one for scope in self.names.scopes for one in scope.values() if not one.is_const]
+            held = [
+                one for one in every if one.at and text_of(one.at.child_by_field_name("declarator")) == text_of(base)
+            ]
             lost = [(one, unread(node, "", [_less(named(one.name, node))])) for one in (own, *held)]
             return [self._lost(one, node, tree) for one, tree in lost]
         return [self._effect("store", target, node)] if known is None or known.why != ARRAY else []

@@ -402,9 +402,10 @@ class Effects:
                 clash = {by for what, by in parts if what == "FloorDiv"} & {by for what, by in parts if what == "Mod"}
                 both[one] = frozenset(part for part in parts if part[1] not in clash)
             sides = [{one for one, parts in side.items() if _ALL & parts} for side in (left, right)]
-            other = node.left if sides[1] else node.right
-            if any(sides) and not (right if sides[0] else left) and (sides[1] or self._is_number(other)):
-                both[f"{MOVED}{type(op).__name__} {ast.unparse(other)}"] = _NONE
+            by = node.left if sides[1] else node.right
+            alone = any(sides) and not (right if sides[0] else left)
+            if alone and ((sides[1] and isinstance(op, ast.Sub)) or self._is_number(by)):
+                both[f"{MOVED}{type(op).__name__} {ast.unparse(by)}"] = _NONE
             return lost if any(one != other for one in sides[0] for other in sides[1]) else both  # neither has a stride
         if isinstance(op, ast.Mult):
             factor = node.right if left else node.left
