@@ -71,6 +71,7 @@ class Effects:
         self._bounds: dict[int, Flow] = {}  # what decides how often a loop runs
         self._masks: dict[int, list[ast.expr]] = {}  # of a statement that stores
         self._addressed: dict[int, set[str]] = {}  # names that a statement's stores are to
+        self._bases: dict[int, str] = {}  # pointer that a statement stores to
         self._adds = False  # whether it adds to memory, as programs that share a tile do
         plain = [name for stmt in body if isinstance(stmt, ast.Assign) for name in stored(stmt)]
         every = [one.id for stmt in body for one in ast.walk(stmt) if isinstance(one, ast.Name)
@@ -80,6 +81,7 @@ class Effects:
         texts = {*map(ast.unparse, body)}  # with hints, ``M = M``
         self._twice = {name for name in every if every.count(name) > 1 or name not in plain
                        or (name in facts.given and f"{name} = {name}" not in texts)}  # fmt: skip
+        self._counts = {text for one in answers for text in self._sizes(one)} - {"?"}
         needed = slice_of(body, set(answers))[0]
         self._own_axes = {literal_axis(call) for stmt in needed for call in source.id_calls(stmt)}
         self._follow(body, {})
@@ -93,13 +95,20 @@ class Effects:
         self.strides: set[str] = set()  # arguments that have to keep tiles apart
         if not self.changed and not all(map(self._keeps_apart, stored_to)):
             self.changed = max(self._lines.values(), default=1)
-        moves = {frozenset(one for one in flow if one.startswith(MOVED)) for flow in last}
-        if (self._flows and not whole) or len(moves) > 1:  # the tile beside it, too
+        if (self._flows and not whole) or self._is_beside(whole):
             self.changed = self.changed or max(self._lines.values(), default=1)
         self.arrived = arrived = {one for flow in self._flows.values() for one in flow}
         missing = [line for one, line in self._lines.items() if one.startswith("program_id") and one not in arrived]
         if self._flows and missing and not self._adds:
             self.changed = self.changed or missing[0]
+
+    def _is_beside(self, whole: Sequence[int]) -> bool:
+        """Whether one pointer is stored through at the tile and, moved or with less of the tile, beside it."""
+        found: dict[str, set[object]] = {}
+        for key, flow in self._flows.items():
+            moves = frozenset(one for one in flow if one.startswith(MOVED)) if key in whole else "less"
+            found.setdefault(self._bases[key], set()).add(moves)
+        return any(len(moves) > 1 for base, moves in found.items() if base)
 
     def noted(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """Statements with the notes of `NO_TILE` between them; none where every workgroup plainly stores."""
@@ -304,6 +313,15 @@ class Effects:
                 self.assumed.append(call.lineno)
             self._flows[id(stmt)] = _together(self._flows.get(id(stmt), {}), flow)
             self._addressed.setdefault(id(stmt), set()).update(*map(loaded, parts))
+            first = next((one for one in parts if not isinstance(one, ast.Constant)), None)
+            self._bases[id(stmt)] = self._base(first) if first is not None and name != "call" else ""
+
+    def _base(self, node: ast.expr) -> str:
+        """Pointer that an address begins with."""
+        node = self._meaning(node)
+        while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+            node = self._meaning(node.left)
+        return ast.unparse(node)
 
     def _is_unknown(self, stmt: ast.stmt, call: ast.Call) -> bool:
         """Whether a statement is a call of what is neither Triton's nor seen."""
@@ -402,10 +420,11 @@ class Effects:
                 clash = {by for what, by in parts if what == "FloorDiv"} & {by for what, by in parts if what == "Mod"}
                 both[one] = frozenset(part for part in parts if part[1] not in clash)
             sides = [{one for one, parts in side.items() if _ALL & parts} for side in (left, right)]
-            by = node.left if sides[1] else node.right
-            alone = any(sides) and not (right if sides[0] else left)
-            if alone and ((sides[1] and isinstance(op, ast.Sub)) or self._is_number(by)):
-                both[f"{MOVED}{type(op).__name__} {ast.unparse(by)}"] = _NONE
+            if bool(left) != bool(right):
+                by, is_plain = (node.left if right else node.right), any(sides)
+                turned = is_plain and bool(right) and isinstance(op, ast.Sub)
+                if turned or (is_plain and self._is_number(by)) or {*self._factors(by)} & self._counts:
+                    both[f"{MOVED}{type(op).__name__} {ast.unparse(by)}"] = _NONE
             return lost if any(one != other for one in sides[0] for other in sides[1]) else both  # neither has a stride
         if isinstance(op, ast.Mult):
             factor = node.right if left else node.left
@@ -418,9 +437,8 @@ class Effects:
     def _is_number(self, node: ast.expr) -> bool:
         """Whether what is added is plainly a number other than 0, and no pointer and no block."""
         node = self._meaning(node)
-        return (isinstance(node, ast.Constant) and node.value != 0) or (
-            isinstance(node, ast.BinOp) and not isinstance(node.op, ast.Add)
-        )
+        plain = isinstance(node, ast.UnaryOp) or (isinstance(node, ast.Constant) and node.value != 0)
+        return plain or (isinstance(node, ast.BinOp) and not isinstance(node.op, ast.Add))
 
     def _factors(self, node: ast.expr, depth: int = 0) -> tuple[str, ...]:
         """Factors of a product in names that the kernel does not assign; ``?`` for what is no product of such."""
