@@ -385,7 +385,7 @@ class Statements:
     def _made_of_parts(self, place: Node, operator: str) -> list[ast.expr]:
         """Trees of a place's parts: in one with an operator, which a pointer and its index have, too."""
         inner = parts(place)
-        if place.type == "comma_expression":
+        if place.type in ("comma_expression", "subscript_argument_list"):
             return self._made_of(inner[-1])
         if place.type == "call_expression" and inner[0].type == "field_expression":
             inner[0] = inner[0].child_by_field_name("argument") or inner[0]  # of an object

@@ -421,9 +421,11 @@ class Effects:
                 both[one] = frozenset(part for part in parts if part[1] not in clash)
             sides = [{one for one, parts in side.items() if _ALL & parts} for side in (left, right)]
             if bool(left) != bool(right):
-                by, is_plain = (node.left if right else node.right), any(sides)
+                by, every = (node.left if right else node.right), [part for parts in both.values() for part in parts]
+                is_plain = any(what[-1] != "*" for what, _ in every)
+                counts = self._counts | {divisor.partition("|")[0] for _, divisor in every} - {""}
                 turned = is_plain and bool(right) and isinstance(op, ast.Sub)
-                if turned or (is_plain and self._is_number(by)) or {*self._factors(by)} & self._counts:
+                if turned or (is_plain and self._is_number(by)) or {*self._factors(by)} & counts:
                     both[f"{MOVED}{type(op).__name__} {ast.unparse(by)}"] = _NONE
             return lost if any(one != other for one in sides[0] for other in sides[1]) else both  # neither has a stride
         if isinstance(op, ast.Mult):
