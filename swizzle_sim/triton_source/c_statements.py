@@ -63,7 +63,7 @@ from swizzle_sim.triton_source.c_types import (
 )
 from swizzle_sim.triton_source.slices import loaded
 
-ARRAY = "an array of the function"
+ARRAY = "an array, or a static variable, of the function"
 _RESERVED = {"no_tile", "has_returned", "unread"}  # names of Python that mean something else to the reader
 _ENDS = re.compile(r"^(__builtin_amdgcn_endpgm|__builtin_trap|__trap|abort|exit|__builtin_unreachable)$")
 _PLAIN = {  # children of a declaration that say nothing which the reader does not model
