@@ -227,7 +227,11 @@ def _load_read(target: Target) -> tuple[Candidate, Options]:
     unknown = [one for one in inputs if one not in known] if guesses else []
     undecided = [one for one in unknown if CONDITION.match(one)]
     if undecided:  # right or wrong by a macro that whoever compiles it may give
-        options = replace(options, unsure=f"{target.name}: nothing decides {', '.join(undecided)}: give 0 or 1")
+        lines = [int(one.rpartition("_")[2]) for one in undecided]
+        conditions = [f"{''.join(prologue.text.origin[k - 1 : k]).strip()!r} of line {k}" for k in lines]
+        given = f"give {'=0 '.join(undecided)}=0, or 1"
+        unsure = f"it is wrong on a side of {', '.join(conditions)}, which nothing decides: {given}"
+        options = replace(options, unsure=f"{target.name}: {unsure}")
     guessed = guess(unknown, prologue.parameters, takes_id=prologue.takes_id)
     said = " ".join(part for part in (as_comment(guessed), f"grids={grid}" * bool(grid)) if part)
     options = replace(options, sizes={**guessed, **options.sizes}, guessed=said)

@@ -18,11 +18,11 @@ _MEANINGS: dict[str, tuple[str, ...]] = {
     ),
     "num_pid_m": (
         "numtilesm", "tilesm", "gridm", "mtiles", "numblocksm", "mblocks", "nummblocks", "nummtiles", "numrowtiles",
-        "numpidm", "ntilesm", "gm",
+        "numpidm", "ntilesm", "gm", "mblocknum", "blocknumm",
     ),
     "num_pid_n": (
         "numtilesn", "tilesn", "gridn", "ntilesn", "numblocksn", "nblocksn", "numnblocks", "numntiles", "numcoltiles",
-        "gn",
+        "gn", "nblocknum", "blocknumn",
     ),
     "num_xcds": ("numxcds", "numxcd", "nxcd", "nxcds", "xcds", "xcdswizzle", "numxcc", "numchiplets"),
     "pid": (

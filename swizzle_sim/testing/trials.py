@@ -126,6 +126,9 @@ def try_points(candidate: Candidate, points: Iterable[Point]) -> Outcome:
     largest, budget = ordered[-1].grid.num_pids, Budget(CHECK_STEPS)
     for k, point in enumerate(ordered):
         found = candidate.counterexample(point.grid, point.num_xcds, point.sizes, budget)
+        if found and found.code == "step-limit" and k:  # too much to try says nothing of what it computes
+            ordered, largest = ordered[:k], ordered[k - 1].grid.num_pids
+            break
         if found:
             trials = _trials(candidate, ordered, k, budget)
             domain, most = name_domain(trials, candidate.form), max(trial.grid.num_pids for trial in trials)

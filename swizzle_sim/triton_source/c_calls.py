@@ -26,6 +26,7 @@ from swizzle_sim.triton_source.c_types import (
     CASTS,
     DEDUCED,
     INT,
+    OPEN,
     RECORD,
     UNKNOWN,
     UNSIGNED,
@@ -128,7 +129,7 @@ def _known_call(name: str, given: list[Node], template: list[Node], node: Node, 
         return cast_to(text_of(template[0]), args[0], node, names)
     if name in CASTS and len(args) == 1 and not template:
         return cast_to(name, args[0], node, names)
-    if any(not one.is_number for one in args) or not name.isidentifier():
+    if any(not one.is_number for one in args) or not name.isidentifier() or name.startswith(OPEN):
         return None
     if _MADE.match(name) and args:
         kinds = [kind_of_type(text_of(one), names.calls.aliases) for one in template]

@@ -148,6 +148,8 @@ def escaped(body: Node, names: Names) -> Iterator[tuple[str, str, Node]]:
             found = _bound(value)
         elif node.type == "call_expression" and _HOLDS.match(text_of(node)):
             found = identifiers(node)
+        elif node.type == "template_function" and text_of(node).startswith("const_cast") and node.parent is not None:
+            found = [text_of(one) for one in inside(node.parent) if one.type.endswith("identifier")]  # const ones, too
         elif node.type == "lambda_expression":
             own = {text_of(one) for part in inside(node) for one in part.children_by_field_name("declarator")}
             found = [name for name, _ in changed(node.child_by_field_name("body"), names) if name not in own]

@@ -45,7 +45,7 @@ _LAUNCHED = {
     ),
     "num_programs": re.compile(r"^(?:grid_dim|hipGridDim|num_blocks|gridDim)_([xyz])$"),
 }
-_NUMBER = re.compile(r"^(0[xX][0-9a-fA-F']+|0[bB][01']+|[0-9][0-9']*)([uUlLzZ]*)$")
+_NUMBER = re.compile(r"^([-+]?)(0[xX][0-9a-fA-F']+|0[bB][01']+|[0-9][0-9']*)([uUlLzZ]*)$")
 _COMPUTED: dict[type[ast.AST], Callable[..., int]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod, ast.LShift: operator.lshift, ast.RShift: operator.rshift, ast.BitAnd: operator.and_,
@@ -137,10 +137,12 @@ def _number(node: Node, names: Names) -> Value | None:
     match = _NUMBER.match(text_of(node))
     if match is None:
         return None
-    digits = match.group(1).replace("'", "")
+    digits = match.group(2).replace("'", "")
     octal = len(digits) > 1 and digits[0] == "0" and digits.isdigit()
     value = int(digits, 8 if octal else 0)
-    is_unsigned = "u" in match.group(2).lower() or value >= 2**31
+    is_unsigned = "u" in match.group(3).lower() or value >= 2**31
+    if match.group(1) == "-":
+        return Value(ast.UnaryOp(ast.USub(), ast.Constant(value)), INT) if not is_unsigned else None
     return Value(ast.Constant(value), UNSIGNED if is_unsigned else INT)
 
 

@@ -217,7 +217,9 @@ class _File:
         number = number_of(tree, self._numbers) if tree is not None and not names.before else None
         plain = tree is not None and kind in (INT, UNSIGNED) and not (is_unread(tree) or again or node.has_error)
         is_fixed = "constexpr" in text_of(node).partition("=")[0].split() and kind in (INT, UNSIGNED) and not again
-        if number is None and is_fixed and tree and (is_unread(tree) or loaded(tree) - self._numbers.keys()):
+        if number is None and is_fixed and tree and identifiers(value) and (
+            is_unread(tree) or loaded(tree) - self._numbers.keys()
+        ):  # fmt: skip
             self.calls.constants[name] = kind
             return []
         if number is None or number < 0 or not plain:
@@ -252,7 +254,7 @@ class _File:
         if outputs:  # of a function that is refused too: what it hands out tells that it is a remap
             body.append(statements.result(block))
         given = {one: unread(node, f"{one}, which has no value") for one in outputs}
-        found = definition(function, name, given, _without_idle(body) or [ast.Pass()])
+        found = definition(function, name, given, _without_idle(body, statements.assumed) or [ast.Pass()])
         found.head = statements.deduced(function)  # type: ignore[attr-defined]
         found.said = said(node)  # type: ignore[attr-defined]
         odd = unmodelled(function) or (torn and (torn.condition, torn.begin))
@@ -282,22 +284,32 @@ def _is_torn(text: str) -> bool:
     return min(depths) < 0 or depths[-1] != 0
 
 
-def _without_idle(body: list[ast.stmt], after: frozenset[str] = frozenset()) -> list[ast.stmt]:
-    """Statements without those by which a call would change a name that nothing reads after it."""
+def _without_idle(
+    body: list[ast.stmt], assumed: list[str], after: frozenset[str] = frozenset(), used: frozenset[str] = frozenset()
+) -> list[ast.stmt]:
+    """Statements without those by which a call would change a name that nothing reads after it, but to store there.
+
+    Of such a name, which the caller mostly hands on by value, it is supposed that the call leaves it as it is.
+    """
     found: list[ast.stmt] = []
-    read = set(after)
+    read, uses = set(after), set(used)
     for stmt in reversed(body):
         if getattr(stmt, "by_call", False) and not stored(stmt) & read:
+            assumed += [f"line {stmt.lineno} leaves {name} as it is" for name in sorted(stored(stmt) & uses)]
             continue
+        inner = {name for one in ast.walk(stmt) if isinstance(one, ast.Expr) for name in loaded(one)}
         if isinstance(stmt, ast.If):
-            stmt.body = _without_idle(stmt.body, frozenset(read)) or [ast.Pass()]
-            stmt.orelse = _without_idle(stmt.orelse, frozenset(read))
+            stmt.body = _without_idle(stmt.body, assumed, frozenset(read), frozenset(uses)) or [ast.Pass()]
+            stmt.orelse = _without_idle(stmt.orelse, assumed, frozenset(read), frozenset(uses))
         elif isinstance(stmt, ast.For | ast.While):
             again = _read_first(stmt.body, {name for one in stmt.body for name in loaded(one)})
             again |= loaded(stmt.test if isinstance(stmt, ast.While) else stmt.iter)
-            stmt.body = _without_idle(stmt.body, frozenset(read | again)) or [ast.Pass()]
+            stmt.body = _without_idle(stmt.body, assumed, frozenset(read | again), frozenset(uses | inner)) or [
+                ast.Pass()
+            ]
         if not isinstance(stmt, ast.Expr):  # a use of the tile, which comes last
             read |= loaded(stmt)
+        uses |= inner
         found.append(stmt)
     return found[::-1]
 

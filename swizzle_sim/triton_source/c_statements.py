@@ -8,6 +8,7 @@ and the function is refused.
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 import re
 from collections.abc import Sequence
@@ -62,7 +63,7 @@ from swizzle_sim.triton_source.c_types import (
 )
 from swizzle_sim.triton_source.slices import loaded
 
-ARRAY = "an array of the function"
+ARRAY = "an array, or a static variable, of the function"
 _RESERVED = {"no_tile", "has_returned", "unread"}  # names of Python that mean something else to the reader
 _ENDS = re.compile(r"^(__builtin_amdgcn_endpgm|__builtin_trap|__trap|abort|exit|__builtin_unreachable)$")
 _PLAIN = {  # children of a declaration that say nothing which the reader does not model
@@ -102,6 +103,7 @@ class Statements:
         names.flags = {one.name for one in parameters if one.kind == BOOL}
         self._spent: set[str] = set()  # names declared so far
         self._pointers = {one.name for one in parameters if one.kind == UNKNOWN}
+        self._objects: dict[str, bool] = {}  # declared here and no pointers; whether each is made of a list of values
         self._survey(body, [one.name for one in parameters])
         names.scopes[0] = {one.name: one for one in parameters}
         self.escaped = {name: (what, at) for name, what, at in escaped(body, names)}
@@ -304,9 +306,12 @@ class Statements:
         kind = found.kind if is_auto else kind
         if not kind or not found.is_number:
             variable = self._declare(text_of(target), kind, node, is_const=is_const)
+            self._objects[variable.name] = value.type == "initializer_list"
             return [self._lost(variable, node, found.tree if is_unread(found.tree) else None)]
         tree = converted(found, kind, one, self.names)
         variable = self._declare(text_of(target), kind, node, is_const=is_const)
+        if _is_changed_by_another(variable):
+            return [self._lost(variable, node, _changed(tree, variable))]
         if is_const and kind == INT and (found.kind == UNSIGNED or ast.unparse(tree).startswith(LAUNCH)):
             self.names.not_negative.add(variable.name)
         return [assigned(variable.name, tree, target)]
@@ -337,7 +342,11 @@ class Statements:
         name = text_of(names[0])
         variable = self._declare(name, UNKNOWN, node)
         word = "pointer &" if "reference" in declarator.type else "pointer "
-        self.names.scopes[-1][name] = variable._replace(why=variable.why or (ARRAY if own else f"{word}{name}"))
+        of_value = not any("pointer" in one.type or "reference" in one.type for one in inside(declarator))
+        if of_value and not own:
+            self._objects[variable.name] = value is None or value.type == "initializer_list"
+        word = said(node)[:80] if of_value else f"{word}{name}"
+        self.names.scopes[-1][name] = variable._replace(why=variable.why or (ARRAY if own else word))
         if names[0].parent is not None and names[0].parent.type == "structured_binding_declarator":
             for other in names[0].parent.named_children[1:]:
                 self._declare(text_of(other), UNKNOWN, node)
@@ -358,18 +367,34 @@ class Statements:
             is_read = is_call or isinstance(value.tree, ast.BinOp) or not is_unread(value.tree)
             return [value.tree] if is_read else [*mentioned]
         name, _, template = called(place)
+        record = place.child_by_field_name("argument")
+        known = self.names.find(text_of(record)) if record is not None else None
         kind = template[0] if name == "static_cast" and template else place.child_by_field_name("type")
         is_cast = place.type == "cast_expression" or name == "static_cast"
         to = text_of(kind)
         narrow = is_cast and "*" not in to and kind_of_type(to, self.calls.aliases) in (UNKNOWN, BOOL)
         operator = text_of(place.child_by_field_name("operator")) if place.type == "binary_expression" else "+"
-        if narrow or operator not in ("+", "-", "*", "<<") or place.type == "conditional_expression":
-            return [placed(ast.BinOp(one, ast.BitXor(), one), place) for one in mentioned]
+        is_part = place.type == "field_expression" and known is not None and known.name in self._objects
+        if narrow or is_part or operator not in ("+", "-", "*", "<<") or place.type == "conditional_expression":
+            return [placed(_less(one), place) for one in mentioned]
         if place.type == "lambda_expression" or not place.named_children:
             return [*mentioned]
-        inner = [tree for one in place.named_children for tree in self._made_of(one)]
-        is_call = place.type == "call_expression" and bool(inner)
-        return [placed(ast.Call(ast.Name("unread_call", ast.Load()), inner, []), place)] if is_call else inner
+        is_address = place.type == "subscript_expression" and known is not None and known.why.startswith("pointer ")
+        return self._made_of_parts(place, "+" if is_address else operator * (place.type == "binary_expression"))
+
+    def _made_of_parts(self, place: Node, operator: str) -> list[ast.expr]:
+        """Trees of a place's parts: in one with an operator, which a pointer and its index have, too."""
+        inner = parts(place)
+        if place.type in ("comma_expression", "subscript_argument_list"):
+            return self._made_of(inner[-1])
+        if place.type == "call_expression" and inner[0].type == "field_expression":
+            inner[0] = inner[0].child_by_field_name("argument") or inner[0]  # of an object
+        each = [self._made_of(one) for one in inner]
+        if operator and all(len(one) == 1 for one in each):
+            return [placed(functools.reduce(lambda a, b: _joined(a, operator, b), [one[0] for one in each]), place)]
+        trees = [tree for one in each for tree in one]
+        is_call = place.type == "call_expression" and bool(trees)
+        return [placed(ast.Call(ast.Name("unread_call", ast.Load()), trees, []), place)] if is_call else trees
 
     def _unpacked(self, target: Node, value: Node, node: Node) -> list[ast.stmt]:
         found = value_of(value, self.names)
@@ -446,12 +471,12 @@ class Statements:
         """What is stored through a reference, and where a pointer goes; of anything else nothing."""
         if variable.kind == RECORD:
             return self._referred(variable, node) if variable.by_reference else [self._lost(variable, node)]
-        if not variable.why.startswith("pointer"):
-            return []
-        if "&" in variable.why:
+        if variable.why.startswith("pointer &"):
             return self._referred(variable, node)
         made_of: list[ast.expr] = [named(variable.name, node)] if op != "=" else []
         made_of += self._made_of(value) if value is not None else []
+        if op != "=":
+            made_of = [functools.reduce(lambda a, b: _joined(a, "+", b), made_of)]
         return [self._lost(variable, node, unread(node, "", made_of))]
 
     def _referred(self, variable: Variable, node: Node) -> list[ast.stmt]:
@@ -459,8 +484,9 @@ class Statements:
         return [placed(ast.parse(f"tl.store(0, {variable.name})").body[0], node)]
 
     def _set(self, variable: Variable, found: Value, node: Node) -> ast.stmt:
-        if not found.is_number:
-            return self._lost(variable, node, found.tree if is_unread(found.tree) else None)
+        if not found.is_number or _is_changed_by_another(variable):
+            tree = found.tree if is_unread(found.tree) or variable.at is None else _changed(found.tree, variable)
+            return self._lost(variable, node, tree if is_unread(tree) else None)
         return assigned(variable.name, converted(found, variable.kind, node, self.names), node)
 
     def _updated(self, variable: Variable, op: str, found: Value, node: Node) -> list[ast.stmt]:
@@ -502,6 +528,14 @@ class Statements:
             return [self._lost(one, node) for one in self._known(dict.fromkeys(names, node))]
         base = next((one for one in inside(target) if one.type in ("identifier", "this")), None)
         known = self.names.find(text_of(base))
+        own = known is not None and known.name in self._objects and known
+        if own and (target.type == "field_expression" or self._objects[own.name]):  # no memory of anybody else
+            every = [one for scope in self.names.scopes for one in scope.values() if not one.is_const]
+            held = [
+                one for one in every if one.at and text_of(one.at.child_by_field_name("declarator")) == text_of(base)
+            ]
+            lost = [(one, unread(node, "", [_less(named(one.name, node))])) for one in (own, *held)]
+            return [self._lost(one, node, tree) for one, tree in lost]
         return [self._effect("store", target, node)] if known is None or known.why != ARRAY else []
 
     def _effect(self, word: str, place: Node, node: Node, own: str = "") -> ast.stmt:
@@ -653,6 +687,33 @@ class Statements:
 
     def _lost(self, variable: Variable, node: Node, tree: ast.expr | None = None) -> ast.stmt:
         return assigned(variable.name, tree or unread(node), node)
+
+
+def _is_changed_by_another(variable: Variable) -> bool:
+    """Whether a reference, a pointer or a lambda changes a variable; an object made of it only where it is assigned."""
+    if variable.at is None or (variable.is_const and variable.at.type != "template_function"):
+        return False
+    target = variable.at.child_by_field_name("declarator")
+    return variable.at.type != "init_declarator" or (
+        target is not None and ("reference" in target.type or "pointer" in target.type)
+    )
+
+
+def _changed(tree: ast.expr, variable: Variable) -> ast.expr:
+    """What something else may have made of a value."""
+    assert variable.at is not None
+    return unread(variable.at, variable.why, [_less(tree)])
+
+
+def _less(tree: ast.expr) -> ast.expr:
+    """Tree in which less may be left of what it is made of."""
+    return _joined(tree, "^", tree)
+
+
+def _joined(left: ast.expr, operator: str, right: ast.expr) -> ast.expr:
+    found = ast.parse(f"a {operator} b", mode="eval").body
+    assert isinstance(found, ast.BinOp)
+    return ast.BinOp(left, found.op, right)
 
 
 def _is_store(node: ast.AST) -> TypeGuard[ast.Name]:

@@ -21,6 +21,7 @@ from swizzle_sim.triton_source.source_file import SourceFile, defaults_of, liter
 
 NO_TILE = "no_tile"  # 1 in a workgroup that stores nothing
 OWN_ID = "own id "  # before an axis: an id that the tile is computed from, where it arrives at a store by itself
+MOVED = "moved "  # before what a coordinate is moved by before it has a stride
 UNFOLLOWED = "unfollowed"  # beside what a call of C hands on that is not read: how is not known
 _GONE = "has_returned"
 # What arrives of a source: all of it, or parts, each with its divisor and a star where it has been multiplied. A
@@ -70,6 +71,7 @@ class Effects:
         self._bounds: dict[int, Flow] = {}  # what decides how often a loop runs
         self._masks: dict[int, list[ast.expr]] = {}  # of a statement that stores
         self._addressed: dict[int, set[str]] = {}  # names that a statement's stores are to
+        self._bases: dict[int, str] = {}  # pointer that a statement stores to
         self._adds = False  # whether it adds to memory, as programs that share a tile do
         plain = [name for stmt in body if isinstance(stmt, ast.Assign) for name in stored(stmt)]
         every = [one.id for stmt in body for one in ast.walk(stmt) if isinstance(one, ast.Name)
@@ -79,6 +81,7 @@ class Effects:
         texts = {*map(ast.unparse, body)}  # with hints, ``M = M``
         self._twice = {name for name in every if every.count(name) > 1 or name not in plain
                        or (name in facts.given and f"{name} = {name}" not in texts)}  # fmt: skip
+        self._counts = {text for one in answers for text in self._sizes(one)} - {"?"}
         needed = slice_of(body, set(answers))[0]
         self._own_axes = {literal_axis(call) for stmt in needed for call in source.id_calls(stmt)}
         self._follow(body, {})
@@ -92,12 +95,20 @@ class Effects:
         self.strides: set[str] = set()  # arguments that have to keep tiles apart
         if not self.changed and not all(map(self._keeps_apart, stored_to)):
             self.changed = max(self._lines.values(), default=1)
-        if self._flows and not whole:
+        if (self._flows and not whole) or self._is_beside(whole):
             self.changed = self.changed or max(self._lines.values(), default=1)
         self.arrived = arrived = {one for flow in self._flows.values() for one in flow}
         missing = [line for one, line in self._lines.items() if one.startswith("program_id") and one not in arrived]
         if self._flows and missing and not self._adds:
             self.changed = self.changed or missing[0]
+
+    def _is_beside(self, whole: Sequence[int]) -> bool:
+        """Whether one pointer is stored through at the tile and, moved or with less of the tile, beside it."""
+        found: dict[str, set[object]] = {}
+        for key, flow in self._flows.items():
+            moves = frozenset(one for one in flow if one.startswith(MOVED)) if key in whole else "less"
+            found.setdefault(self._bases[key], set()).add(moves)
+        return any(len(moves) > 1 for base, moves in found.items() if base)
 
     def noted(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """Statements with the notes of `NO_TILE` between them; none where every workgroup plainly stores."""
@@ -302,6 +313,15 @@ class Effects:
                 self.assumed.append(call.lineno)
             self._flows[id(stmt)] = _together(self._flows.get(id(stmt), {}), flow)
             self._addressed.setdefault(id(stmt), set()).update(*map(loaded, parts))
+            first = next((one for one in parts if not isinstance(one, ast.Constant)), None)
+            self._bases[id(stmt)] = self._base(first) if first is not None and name != "call" else ""
+
+    def _base(self, node: ast.expr) -> str:
+        """Pointer that an address begins with."""
+        node = self._meaning(node)
+        while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+            node = self._meaning(node.left)
+        return ast.unparse(node)
 
     def _is_unknown(self, stmt: ast.stmt, call: ast.Call) -> bool:
         """Whether a statement is a call of what is neither Triton's nor seen."""
@@ -400,6 +420,13 @@ class Effects:
                 clash = {by for what, by in parts if what == "FloorDiv"} & {by for what, by in parts if what == "Mod"}
                 both[one] = frozenset(part for part in parts if part[1] not in clash)
             sides = [{one for one, parts in side.items() if _ALL & parts} for side in (left, right)]
+            if bool(left) != bool(right):
+                by, every = (node.left if right else node.right), [part for parts in both.values() for part in parts]
+                is_plain = any(what[-1] != "*" for what, _ in every)
+                counts = self._counts | {divisor.partition("|")[0] for _, divisor in every} - {""}
+                turned = is_plain and bool(right) and isinstance(op, ast.Sub)
+                if turned or (is_plain and self._is_number(by)) or {*self._factors(by)} & counts:
+                    both[f"{MOVED}{type(op).__name__} {ast.unparse(by)}"] = _NONE
             return lost if any(one != other for one in sides[0] for other in sides[1]) else both  # neither has a stride
         if isinstance(op, ast.Mult):
             factor = node.right if left else node.left
@@ -408,6 +435,12 @@ class Effects:
         if isinstance(op, ast.FloorDiv | ast.Mod) and not right:
             return {one: self._left(node, parts) for one, parts in left.items()}
         return both if isinstance(op, ast.LShift) and not right else lost
+
+    def _is_number(self, node: ast.expr) -> bool:
+        """Whether what is added is plainly a number other than 0, and no pointer and no block."""
+        node = self._meaning(node)
+        plain = isinstance(node, ast.UnaryOp) or (isinstance(node, ast.Constant) and node.value != 0)
+        return plain or (isinstance(node, ast.BinOp) and not isinstance(node.op, ast.Add))
 
     def _factors(self, node: ast.expr, depth: int = 0) -> tuple[str, ...]:
         """Factors of a product in names that the kernel does not assign; ``?`` for what is no product of such."""
@@ -491,7 +524,7 @@ class Effects:
         if function is not None and self._depth < _MOST_CALLS:
             return {**dict.fromkeys(every, _NONE), **self._returned(call, function, known)}
         if self.source.in_c and name not in _LOSSY_CALLS:
-            given = [*call.args, *(word.value for word in call.keywords)]
+            given = [*call.args[name == "unread" :], *(word.value for word in call.keywords)]  # without its text
             handed = self._each(given, known) if len(given) > 1 else every
             return {**handed, UNFOLLOWED: _NONE} if handed and name not in _MADE_OF else handed
         places, words = _KEEP.get(name, ((), ()))
@@ -532,7 +565,7 @@ class Effects:
     def _lossy(self, flows: list[Flow]) -> int:
         """Line before which the tile was whole, where less than it arrives at every store; else 0."""
         for one, parts in ((one, parts) for flow in flows for one, parts in flow.items()):
-            if not _is_whole(parts) and not one.startswith((OWN_ID, UNFOLLOWED)):
+            if not _is_whole(parts) and not one.startswith((OWN_ID, UNFOLLOWED, MOVED)):
                 return max([self._lines.get(one, 0), 1])
         return 0
 

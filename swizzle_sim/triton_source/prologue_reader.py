@@ -113,6 +113,9 @@ class PrologueReader:
         whole = _with_literal_axes(self.inliner.block(needed))
         wanted_last = {*answers} if tiles else {*answers, NO_TILE}
         body, _ = slice_of(whole, wanted_last)
+        axes_read = {_axis(call) for stmt in body for call in self.source.id_calls(stmt)}
+        if self.reads_id and len(axes_read) == 1 and axes_read != {0}:
+            self.assumed.append(Premise(f"the tiles lie along axis {axes_read.pop()} of the launch"))
         body = with_first_axis(body) if self.reads_id else body
         body = slice_of(as_one_number(body, answers), wanted_last)[0] if len(answers) == 2 else body
         self._refuse_unread(body)

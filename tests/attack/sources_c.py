@@ -368,6 +368,25 @@ _CALLEES = (
 )  # fmt: skip
 
 
+# Stores beside the tile, or of what was changed on another way than by its name.
+_BESIDE = (
+    "c[pid_m, pid_n] += 1;", "float* d = c;\nd = d + pid_m;\nd[pid_n * 1] += 1;", "float* d = &c[pid_m];\nd[pid_n] += 1;",
+    "float* d = c + pid_m * num_pid_n;\nd += pid_n;\n*d += 1;", "float* d = c + pid_m * num_pid_n;\nd -= pid_m;\nd[pid_n] += 1;",
+    "c[pid_m * num_pid_n + pid_n] += 1;\nif (pid_m > 0) c[(pid_m - 1) * num_pid_n + pid_n] += 1;",
+    "c[pid_m * num_pid_n + pid_n] += 1;\nif (pid_m > 0) c[pid_m * num_pid_n + pid_n - num_pid_n] += 1;",
+    "c[pid_m * num_pid_n + pid_n] += 1;\nif (pid_m == 0) c[(num_pid_m - 1) * num_pid_n + pid_n] += 1;",
+    "struct { int m, n; } t = {pid_m, pid_n};\nc[t.m * num_pid_n + t.n] += 1;",
+    "struct { int m, n; } t = {pid_m, pid_n};\nt.m /= 2;\nc[t.m * num_pid_n + t.n] += 1;",
+    "struct T { int m, n; };\nT t{pid_m, pid_n}, u{0, 0};\nt = u;\nc[t.m * num_pid_n + t.n] += 1;",
+    "int m = pid_m;\nint& r = m;\nr /= 2;\nc[m * num_pid_n + pid_n] += 1;",
+    "int m = pid_m;\nint* r = &m;\n*r /= 2;\nc[m * num_pid_n + pid_n] += 1;",
+    "int m = pid_m, n = pid_n;\nstd::exchange_(m, n);\nc[m * num_pid_n + n] += 1;",
+    "const int m = pid_m;\nconst int& r = m;\nc[r * num_pid_n + pid_n] += 1;",
+    "pid_m > 0 && (c[pid_m * num_pid_n + pid_n] += 1);", "unsigned char m = pid_m * 64;\nc[m / 64 * num_pid_n + pid_n] += 1;",
+    "bool m = pid_m;\nc[m * num_pid_n + pid_n] += 1;", "while (pid_m == 2) return;\nc[pid_m * num_pid_n + pid_n] += 1;",
+)  # fmt: skip
+
+
 def _by_a_callee(draw: Random, make: _Maker) -> str:
     """Store through a function of the file, or a lambda, which may lose a part of the tile."""
     above, call = draw.choice(_CALLEES)
@@ -411,6 +430,7 @@ def kernel(draw: Random) -> Source:
         "auto put = [&](int m, int n) { c[m * num_pid_n + n] += 1; };\nput(pid_m, pid_n);",
         "auto put = [&](int m, int n) { if (n > 0) c[m * num_pid_n + n] += 1; };\nput(pid_m, pid_n);",
     ])  # fmt: skip
+    store = draw.choice(_BESIDE) if draw.random() < 0.25 else store
     store = _by_a_callee(draw, make) if draw.random() < 0.3 else store
     if is_persistent and draw.random() < 0.15:  # ends the loop behind a store
         store += draw.choice(["\nif (id == 3) break;", "\nif (pid_m > 0) return;", "\nif (pid_n >= num_pid_n) break;"])

@@ -51,6 +51,10 @@ def kernel(draw: Random) -> Source:
         "row = same(pid_m)\ntl.store(c_ptr + row * num_pid_n + pid_n, 1)", f"for k in range(1):\n    {plain}",
         f"for k in range(pid_m, num_pid_m - 1, 64):\n    {plain}",
         "pid_m = pid_m // 2\ntl.store(c_ptr + pid_m * num_pid_n + pid_n, 1)",
+        *(f"{plain}\nif pid_m > 0:\n    tl.store(c_ptr + {at}, 1)" for at in (
+            "(pid_m - 1) * num_pid_n + pid_n", "pid_m * num_pid_n + pid_n - num_pid_n", "(-1 + pid_m) * num_pid_n + pid_n",
+            "(num_pid_m - 1 - pid_m) * num_pid_n + pid_n", "pid_n")),
+        "at = c_ptr + pid_m\ntl.store(at + pid_n * 1, 1)", "row, col = pid_n, pid_m\ntl.store(c_ptr + row * num_pid_n + col, 1)",
         "at = c_ptr + pid_m * num_pid_n\nat += pid_n\ntl.store(at, 1)",
         "at = c_ptr + pid_m * num_pid_n\nat += pid_n // 2\ntl.store(at, 1)",
         "put(c_ptr, pid_m, pid_n, num_pid_n)", "row = pid_m if pid_m > 2 else 2\ntl.store(c_ptr + row * num_pid_n + pid_n, 1)",

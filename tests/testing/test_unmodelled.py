@@ -45,6 +45,7 @@ WRONG_IN_C = {
     "step inside": function("int z = rest++;"),
     "switch": function("switch (num_pids) { case 3: rest = 0; }"),
     "break": function("for (int k = 0; k < 4; k++) { if (k == 1) break; rest += 1; }"),
+    "const away": function("const int kept = rest;\nconst_cast<int&>(kept) = 0;\nrest = kept;"),
     "field": function("args.rest = 0;\nrest = args.rest;"),
     "variable of the file": function("rest = SPARE;", "int SPARE = 3;\n"),
     "macro that nothing defines": function("RESET_REST;"),
@@ -154,6 +155,16 @@ ROW, HALVED = "pid_m * num_pid_n + pid_n", "pid_m / 2 * num_pid_n + pid_n"
 PUT_IN_C = "__device__ void put(float* c, int m, int n, int w) {{ {} }}\n"
 BY_COLUMNS = KERNEL.replace("/ num_pid_n", "% num_pid_m").replace("% num_pid_n;", "/ num_pid_m;")
 WRONG_IN_C |= {
+    f"beside the tile, {text}": KERNEL.format(begin=PLAIN, end=text).replace("const int pid_m", "const int pid_m" if "struct" in text else "int pid_m")
+    for text in (
+        "int& r = pid_m;\nr /= 2;\n" + STORE, "std::exchange(pid_m, pid_n);\n" + STORE, "c[pid_m, pid_n] += 1;",
+        "float* d = c;\nd = d + pid_m;\nd[pid_n * 1] += 1;", f"{STORE}\nc[(pid_m - 1) * num_pid_n + pid_n] += 1;",
+        f"{STORE}\nc[pid_m * num_pid_n + pid_n - num_pid_n] += 1;", f"{STORE}\nc[(num_pid_m - 1) * num_pid_n + pid_n] += 1;",
+        "struct { int m, n; } t = {pid_m, pid_n};\nt.m /= 2;\nc[t.m * num_pid_n + t.n] += 1;",
+        "struct T { int m, n; };\nT t{pid_m, pid_n}, u{0, 0};\nt = u;\nc[t.m * num_pid_n + t.n] += 1;",
+    )
+}  # fmt: skip
+WRONG_IN_C |= {
     f"half of the rows, {end}": above + BY_COLUMNS.format(begin=PLAIN, end=f"char q = num_pid_n;\n{end}")
     for end, above in (
         (f"*(c + {HALVED}) += 1;", ""), (f"++*(c + {HALVED});", ""), (f"c[{HALVED}]++;", ""),
@@ -259,6 +270,8 @@ STORES = {
     "in a loop": (f"for k in range(BLOCK):\n            tl.store({AT}, 1)", ""),
     "by another name": (f"put = tl.store\n        put({AT}, 1)", ""), "without strides": ("tl.store(c + pid_m + pid_n, 1)", ""),
     "on the other axis": ("tl.store(c + pid_n * num_pid_n + pid_m, 1)", ""),
+    **{f"beside it, {at}": (f"tl.store({AT}, 1)\n        tl.store(c + {at}, 1)", "") for at in (
+        "(pid_m - 1) * N + pid_n", "(-1 + pid_m) * N + pid_n", "pid_m * N + pid_n - N", "(N - 1 - pid_m) * N + pid_n", "pid_n")},
     "on the other axis, in a helper": ("n = num_pid_n\n        put(c, pid_n, pid_m, n)", PUT.format("tl.store(p + a * n + b, 1)")),
     "by a function that is not here": ("put(c, pid_m, pid_n)", "from nowhere import put"),
     "under an if that changes the row": (
