@@ -40,8 +40,8 @@ def tile_loops(source: EditableSource, calls: list[ProgramId]) -> list[TileLoop]
     """Find ``for tile in range(pid, num_tiles, num_programs)`` and ``while tile < num_tiles`` loops.
 
     A while loop goes on in steps, or by the claim that it started with: ``tile = tl.atomic_add(counter, 1)``, or a
-    helper of the file that does. A flat loop runs over the steps of all of a program's tiles: its tile id begins one
-    step before the program id. There are none where the kernel is not persistent.
+    helper of the file that does. A flat loop runs over the steps of all of a program's tiles: its tile id begins at
+    the program id or one step before it. There are none where the kernel is not persistent.
     """
     claimed = list(_claimed_loops(source))
     for loop in claimed:
