@@ -308,7 +308,7 @@ def opened(source: SourceFile) -> SourceFile:
     (maker,) = makers
     values = [ast.Assign([ast.Name(name, ast.Store())], value) for name, value in defaults_of(maker).items()]
     inside: list[ast.stmt] = [ast.fix_missing_locations(ast.copy_location(one, maker)) for one in values]
-    inside += map(_unreturned, copy.deepcopy(maker.body))
+    inside += map(_Unreturned().visit, copy.deepcopy(maker.body))
     outside = [one for one in source.tree.body if one is not maker]
     said = dict(bound(outside))
     if any(said.get(name, text) != text for name, text in bound(inside)):
@@ -321,14 +321,14 @@ def _jits(function: ast.FunctionDef) -> bool:
     return any(re.search(r"\bjit\b", ast.unparse(one)) for one in function.decorator_list)
 
 
-def _unreturned(stmt: ast.stmt) -> ast.stmt:
-    """Statement that leaves no function, as there is none around it."""
-    if isinstance(stmt, ast.Return):
-        return ast.copy_location(ast.Pass(), stmt)
-    for part in ("body", "orelse", "finalbody"):
-        if not isinstance(stmt, ast.FunctionDef | ast.ClassDef) and hasattr(stmt, part):
-            setattr(stmt, part, [_unreturned(one) for one in getattr(stmt, part)])
-    return stmt
+class _Unreturned(ast.NodeTransformer):
+    """Takes returns out of statements that no function is around any more."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        return node
+
+    def visit_Return(self, node: ast.Return) -> ast.AST:
+        return ast.copy_location(ast.Pass(), node)
 
 
 def _with_imports(tree: ast.Module, whole: ast.Module) -> ast.Module:
