@@ -14,7 +14,7 @@ from pathlib import Path
 from swizzle_sim.capture.stand_ins import TORCH_DTYPES
 from swizzle_sim.triton_source.definitions import Filled
 from swizzle_sim.triton_source.parameters import FunctionFacts, Parameter, facts_of
-from swizzle_sim.triton_source.source_file import SourceFile, defaults_of, parameters_of, read_source
+from swizzle_sim.triton_source.source_file import SourceFile, defaults_of, opened, parameters_of, read_source
 from swizzle_sim.triton_source.tile_axes import TileAxes
 from xcd_model.errors import CaptureError, LanguageError
 
@@ -414,7 +414,7 @@ def write_declaration(target: str, output: Path | None) -> tuple[Path, list[str]
         raise CaptureError(f"{target!r}: write FILE:FUNCTION, such as my_kernel.py:matmul", code="declaration")
     source = Path(name)
     try:
-        text = read_source(source)
+        text = opened(read_source(source))
         function = _launched(text.tree, function)
         path = output or source.with_name(f"{function.removesuffix('_kernel')}_kernel.py")
         facts = facts_of(text, function)

@@ -66,6 +66,7 @@ class Language:
         if not modules:  # the names were imported one by one
             function.__globals__["_triton_language"] = self.tl
         self._patch(function)
+        self.interpreter._patch_builtin(self.tl.extra.cuda, self.builder, scope)  # num_warps(), num_threads()
         give_results(function.__globals__, self._device_function)
         self._done.add(id(function.__globals__))
         tensor = self.tl.core.tensor

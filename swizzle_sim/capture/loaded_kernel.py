@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import linecache
 from collections import Counter
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,7 @@ class LoadedKernel:
     def run(self, builder: Any) -> Counter[str]:
         """Run the kernel once on a builder, and count what its matrix products do."""
         self.language.builder = builder
+        builder.options = SimpleNamespace(**{**vars(builder.options), "num_warps": self.launch.num_warps})
         self.language.products.taken()
         try:
             with np.errstate(all="ignore"):

@@ -10,7 +10,7 @@ from typing import Any
 
 METHODS = ("to", "cast", "broadcast_to", "expand_dims")  # of a tensor, called on arguments, loop variables and sums
 NAME = "_swizzle_sim_tensor"
-JOINED, NEGATED = "_joined_as_compiled", "_negated_as_compiled"
+JOINED, NEGATED, LISTED = "_joined_as_compiled", "_negated_as_compiled", "_listed_as_compiled"
 
 
 def give_scalars_methods(interpreter: Any) -> None:
@@ -81,9 +81,10 @@ def join_blocks(interpreter: Any) -> None:
     def negated(value: Any) -> Any:
         return value == 0 if isinstance(value, tensor) and value.shape else not value
 
-    vars(interpreter).update({JOINED: joined, NEGATED: negated})  # which it puts beside each function
+    names = {JOINED: joined, NEGATED: negated, LISTED: interpreter.tl.tuple}
+    vars(interpreter).update(names)  # which it puts beside each function
     transformer = interpreter.ASTTransformer
-    transformer.visit_BoolOp, transformer.visit_UnaryOp = _bool_op, _unary_op
+    transformer.visit_BoolOp, transformer.visit_UnaryOp, transformer.visit_BinOp = _bool_op, _unary_op, _bin_op
 
 
 def _bool_op(self: ast.NodeTransformer, node: ast.BoolOp) -> ast.AST:
@@ -100,5 +101,13 @@ def _unary_op(self: ast.NodeTransformer, node: ast.UnaryOp) -> ast.AST:
     return _called(NEGATED, [node.operand], node) if isinstance(node.op, ast.Not) else node
 
 
-def _called(name: str, given: list[ast.expr], node: ast.AST) -> ast.AST:
+def _bin_op(self: ast.NodeTransformer, node: ast.BinOp) -> ast.AST:
+    """``[1] + x.shape`` with a tuple on its left, as the compiler makes of any list."""
+    self.generic_visit(node)
+    if isinstance(node.left, ast.List) and isinstance(node.op, ast.Add):
+        node.left = _called(LISTED, [node.left], node.left)
+    return node
+
+
+def _called(name: str, given: list[ast.expr], node: ast.AST) -> ast.expr:
     return ast.copy_location(ast.Call(ast.Name(name, ast.Load()), given, []), node)

@@ -24,7 +24,7 @@ from typing import Any
 
 from swizzle_sim.capture.recorder import Source
 from swizzle_sim.capture.stand_ins import StandIn, driver_for, module_of, torch_for
-from swizzle_sim.triton_source.source_file import SourceFile, read_source
+from swizzle_sim.triton_source.source_file import SourceFile, opened, read_source
 from swizzle_sim.triton_source.top_level_slice import LAST, TopLevelSlice, reads_of, undefined
 from xcd_model.errors import CaptureError, LanguageError
 
@@ -326,7 +326,7 @@ def _stamp(path: Path) -> int:
 
 @lru_cache(maxsize=512)
 def _read(path: Path, changed_ns: int) -> SourceFile:
-    return read_source(path)
+    return opened(read_source(path))
 
 
 @lru_cache(maxsize=512)

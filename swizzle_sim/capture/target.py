@@ -6,6 +6,7 @@ What autotuners and heuristics around it decide at a launch is decided here, for
 from __future__ import annotations
 
 import ast
+import contextlib
 import inspect
 import sys
 from collections.abc import Mapping, Sequence
@@ -122,9 +123,22 @@ class Tuning:
                     prune = by.get("early_config_prune") if isinstance(by, Mapping) else None
                 elif kind == "heuristics":
                     rules.append(dict(module.value_of(given.get("values", first))))
+                else:
+                    inner = cls._made(module, decorator, name)
+                    configs, prune = inner.configs or configs, inner.prune or prune
+                    rules += inner.heuristics
             except (CaptureError, TypeError) as error:
                 problem = f"{ast.unparse(decorator.func)} of {name} cannot be evaluated ({error})"
         return cls(configs, prune, rules, problem)
+
+    @classmethod
+    def _made(cls, module: SlicedModule, decorator: ast.expr, name: str) -> Tuning:
+        """Read off what a decorator of another kind makes, as a tuner that another file sets up."""
+        with contextlib.suppress(Exception):  # it does what it likes, and may need the GPU
+            made = module.value_of(decorator)(module.function(name))
+            if type(made).__module__.startswith("triton."):
+                return cls.around(made)
+        return cls()
 
     def at(self, given: Mapping[str, Any]) -> tuple[Sequence[Any], list[int]]:
         """Configurations at a launch, a pruner's own in place of the file's, and the places of those that are tried."""

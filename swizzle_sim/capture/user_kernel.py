@@ -226,16 +226,10 @@ def capture_kernel(kernel: Kernel, **options: Any) -> tuple[Trace, dict[str, Any
     found = replace(capture(by_tile, **options), launch=kernel.launch)
     described = {
         "facts": {
-            "name": kernel.name,
-            "summary": kernel.summary,
-            "sharing": kernel.sharing,
-            "problem": dict(kernel.problem),
-            "dtype": kernel.dtype,
-            "tiles": kernel.grid.as_dict()["tiles"],
-            "programs": kernel.programs,
+            **{key: getattr(kernel, key) for key in ("name", "summary", "sharing", "dtype", "programs")},
             **({"claims": asdict(kernel.claims)} if kernel.claims else {}),
-            "flops": kernel.flops,
-            "issued_flops": kernel.issued_flops,
+            **{"problem": dict(kernel.problem), "tiles": kernel.grid.as_dict()["tiles"]},
+            **{"flops": kernel.flops, "issued_flops": kernel.issued_flops},
         },
         "grid": list(by_tile.grid),
         "grids": [{**grid.as_dict(), "sizes": dict(sizes)} for grid, sizes in kernel.at_grids()],

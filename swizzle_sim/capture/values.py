@@ -9,6 +9,7 @@ ends the run and starts one for each part.
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,7 +21,8 @@ import numpy as np
 from xcd_model.errors import CaptureError
 
 HERE = str(Path(__file__).parent)
-MAX_BYTES = 2 << 30  # of all patterns of one capture
+# of all patterns of one capture: a quarter of the memory
+MAX_BYTES = max(2 << 30, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4)
 SMALL = 256  # bytes that serve as their own digest
 Column = Any  # an int where all workgroups agree, else (n_workgroups,) int64
 

@@ -124,7 +124,7 @@ class Swizzle:
         self, grid: Grid, num_xcds: int, sizes: Mapping[str, int] | None, budget: Budget
     ) -> tuple[Execution, Counterexample | None]:
         """Run at the target grid, once where it is asked for again; errors point into the text."""
-        key = grid, num_xcds, repr(sizes)  # as it is typed: True is no size, and 1 is
+        key = grid, repr((num_xcds, sizes))  # as it is typed: True is no size and 8.0 no count, 1 and 8 are
         found = self._ran.get(key)
         if found is not None and found[0].steps <= budget.left:
             budget.left -= found[0].steps

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from swizzle_sim.rewrite.source import EditableSource, nodes
@@ -40,8 +40,8 @@ def tile_loops(source: EditableSource, calls: list[ProgramId]) -> list[TileLoop]
     """Find ``for tile in range(pid, num_tiles, num_programs)`` and ``while tile < num_tiles`` loops.
 
     A while loop goes on in steps, or by the claim that it started with: ``tile = tl.atomic_add(counter, 1)``, or a
-    helper of the file that does. A flat loop runs over the steps of all of a program's tiles: its tile id begins one
-    step before the program id. There are none where the kernel is not persistent.
+    helper of the file that does. A flat loop runs over the steps of all of a program's tiles: its tile id begins at
+    the program id or one step before it. There are none where the kernel is not persistent.
     """
     claimed = list(_claimed_loops(source))
     for loop in claimed:
@@ -77,19 +77,28 @@ def _while_loops(source: EditableSource, pids: dict[str, ast.Call]) -> Iterator[
 
 
 def _flat_loops(source: EditableSource, calls: list[ProgramId], pids: dict[str, ast.Call]) -> Iterator[TileLoop]:
-    """``tile = pid - NUM_SMS`` before a loop that adds the step; ``pid < num_tiles % NUM_SMS`` names the tiles."""
+    """Loops inside which a program id, or ``tile = pid - NUM_SMS``, grows by the step, and whose tiles are counted."""
     ids = {*pids, *(ast.unparse(one.call) for one in calls)}
+    starts = dict.fromkeys(pids, "")
     for node in nodes(source.function):
         match node:
             case ast.Assign([ast.Name(tile)], ast.BinOp(_, ast.Sub(), by) as value):
-                step = ast.unparse(by)
-                loops = [one for one in nodes(source.function) if isinstance(one, ast.For)]
-                inside = [one for one in loops if _steps(one, tile) == [step]]
-                counts = {text for one in nodes(source.function) if (text := _count(one, step, ids))}
-                if _is_step_before(value, step, ids) and inside and len(counts) == 1:
-                    loop = TileLoop(inside[-1], tile, counts.pop(), step, flat=True)
-                    loop.counters.append(_counter(source, loop, tile))
-                    yield loop
+                if _is_step_before(value, ast.unparse(by), ids):
+                    starts[tile] = ast.unparse(by)
+    loops = [one for one in nodes(source.function) if isinstance(one, ast.For)]
+    for tile, before in starts.items():
+        inside = [(one, steps[0]) for one in loops if len(steps := _steps(one, tile)) == 1]
+        inside = [(one, step) for one, step in inside if step == (before or step)]
+        counts = {text for one in nodes(source.function) for _, step in inside if (text := _count(one, step, ids))}
+        if len(counts) == 1:
+            loop = TileLoop(inside[-1][0], tile, counts.pop(), inside[-1][1], flat=True)
+            loop.counters.append(_counter(source, loop, tile, pids))
+            yield loop
+
+
+def _counts(source: EditableSource, loop: TileLoop, read: ast.AST, ids: Iterable[str]) -> bool:
+    """Whether a program id is read to count the tiles of its program."""
+    return any(_count(one, loop.step, ids) == loop.count for one in source.holders(read))
 
 
 def _steps(loop: Loop, tile: str) -> list[str]:
@@ -98,11 +107,18 @@ def _steps(loop: Loop, tile: str) -> list[str]:
 
 
 def _count(node: ast.AST, step: str, ids: Iterable[str]) -> str | None:
-    """Text of the tiles in ``pid < num_tiles % step``, which says whether a program has one more than others."""
+    """Text of the tiles where a program counts its own: ``pid < tiles % step``, ``cdiv(tiles - pid, step)``."""
     match node:
         case ast.Compare(pid, [ast.Lt()], [ast.BinOp(count, ast.Mod(), by)]):
-            return ast.unparse(count) if ast.unparse(pid) in ids and ast.unparse(by) == step else None
-    return None
+            pass
+        case ast.Call(called, [ast.BinOp(count, ast.Sub(), pid), by]) if ast.unparse(called).endswith("cdiv"):
+            pass
+        case ast.BinOp(ast.BinOp(ast.BinOp(ast.BinOp(count, ast.Sub(), pid), ast.Add(), more), _, one), kind, by):
+            if not isinstance(kind, ast.FloorDiv) or ast.unparse(one) != "1" or ast.unparse(more) != ast.unparse(by):
+                return None
+        case _:
+            return None
+    return ast.unparse(count) if ast.unparse(pid) in ids and ast.unparse(by) == step else None
 
 
 def _claimed_loops(source: EditableSource) -> Iterator[TileLoop]:
@@ -155,7 +171,7 @@ def _follow(source: EditableSource, loop: TileLoop, pids: dict[str, ast.Call]) -
     for node in nodes(source.function):
         match node:  # starts one step before the program id: ``tile_c = pid - NUM_SMS``
             case ast.Assign([ast.Name(name)], value) if pids and _is_step_before(value, loop.step, pids):
-                loop.counters.append(_counter(source, loop, name))
+                loop.counters.append(_counter(source, loop, name, {}))
 
 
 def _goes_on(source: EditableSource, node: ast.AST, loop: TileLoop) -> bool:
@@ -172,7 +188,7 @@ def _is_step_before(node: ast.AST, step: str, pids: Iterable[str] = ()) -> bool:
     return not pids or ast.unparse(node.left) in pids
 
 
-def _counter(source: EditableSource, loop: TileLoop, name: str) -> Counter:
+def _counter(source: EditableSource, loop: TileLoop, name: str, pids: Mapping[str, ast.Call]) -> Counter:
     found: list[ast.Name] = []
     advances = [one for one in nodes(*loop.loop.body) if isinstance(one, ast.stmt) and _step(one, name) == loop.step]
     inside = set(nodes(*advances))
@@ -181,8 +197,9 @@ def _counter(source: EditableSource, loop: TileLoop, name: str) -> Counter:
             continue
         outer = source.parent(node)
         if isinstance(node.ctx, ast.Load):
-            found.append(node)
-        elif not (isinstance(outer, ast.Assign) and _is_step_before(outer.value, loop.step)):
+            if not _counts(source, loop, node, [name]):
+                found.append(node)
+        elif not (isinstance(outer, ast.Assign) and (_is_step_before(outer.value, loop.step) or name in pids)):
             raise source.refuse(f"{name} runs along with the tile id and is changed here", node)
     if len(advances) == 1 and source.has_own_lines(advances[0]):
         blocks = [block for _, block in ast.iter_fields(source.parent(advances[0])) if isinstance(block, list)]
@@ -199,7 +216,8 @@ def _check_other_uses(
     if any(one.axis for one in source.program_ids()):
         raise source.refuse("a persistent loop over the ids of axis 0, and this one besides", calls[0].call)
     starts = {node for one in loops if isinstance(one.loop, ast.For) for node in nodes(one.loop.iter)}
-    own = {node for one in loops if isinstance(one.loop, ast.While) for node in nodes(one.loop)}
+    walks = [one for one in loops if isinstance(one.loop, ast.While) or one.variable in pids]
+    own = {node for one in walks for node in nodes(one.loop)}
     for one in calls:
         if one.call not in starts and _assigned_name(source, one.call) is None:
             raise source.refuse(_OTHER_USE, one.call)
@@ -214,7 +232,7 @@ def _check_other_uses(
                 and pids[node.id] in nodes(outer.value)
             )
             or any(_is_step_before(outer, one.step, pids) for one in loops)
-            or any(one.flat and _count(outer, one.step, pids) == one.count for one in loops)
+            or any(one.flat and _counts(source, one, node, pids) for one in loops)
             or _only_leaves(source, outer)
         )
         if not allowed:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from swizzle_sim.triton_source import SourceFile, parse_source
-from swizzle_sim.triton_source.source_file import ProgramId, defaults_of, parameters_of
+from swizzle_sim.triton_source.source_file import ProgramId, defaults_of, opened, parameters_of
 from xcd_model.errors import LanguageError, RewriteError
 
 _BLOCKS = (ast.FunctionDef, ast.ClassDef, ast.If, ast.For, ast.While, ast.With, ast.Try)
@@ -263,7 +263,7 @@ class EditableSource:
 def read_kernel(path: Path, data: bytes, kernel: str) -> SourceFile:
     """Read a file that has a kernel."""
     try:
-        found = parse_source(data, str(path))
+        found = opened(parse_source(data, str(path)))
     except LanguageError as error:
         raise RewriteError(error.message, path=path, line=error.line) from None
     if found.inner(kernel) not in found.functions:

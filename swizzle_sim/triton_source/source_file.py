@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import io
 import re
 import textwrap
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from swizzle_sim.triton_source.aliases import Aliases, top_level
-from swizzle_sim.triton_source.bindings import ANYTHING, bindings
+from swizzle_sim.triton_source.bindings import ANYTHING, bindings, bound
 from swizzle_sim.triton_source.wrapped import TUNERS, Wrapped, wrapped
 from xcd_model.errors import LanguageError
 from xcd_model.files import read_bytes
@@ -293,6 +294,41 @@ def parse_source(data: bytes, filename: str, macros: Iterable[tuple[str, Any]] =
         line = getattr(error, "lineno", 0) or 0
         raise LanguageError(f"no Python: {error}", filename=filename, line=line, column=1, code="syntax") from None
     return SourceFile(filename, text, tree)
+
+
+def opened(source: SourceFile) -> SourceFile:
+    """File whose one function that defines kernels is opened: what it holds is read as if it stood outside.
+
+    Not where a name would mean two things then; parameters are what their defaults say.
+    """
+    plain = [one for one in source.tree.body if isinstance(one, ast.FunctionDef) and not _jits(one)]
+    makers = [one for one in plain if any(map(_jits, _nested(one)))]
+    if len(makers) != 1 or source.in_c:
+        return source
+    (maker,) = makers
+    values = [ast.Assign([ast.Name(name, ast.Store())], value) for name, value in defaults_of(maker).items()]
+    inside: list[ast.stmt] = [ast.fix_missing_locations(ast.copy_location(one, maker)) for one in values]
+    inside += map(_Unreturned().visit, copy.deepcopy(maker.body))
+    outside = [one for one in source.tree.body if one is not maker]
+    said = dict(bound(outside))
+    if any(said.get(name, text) != text for name, text in bound(inside)):
+        return source
+    at = source.tree.body.index(maker)
+    return SourceFile(source.filename, source.text, ast.Module([*outside[:at], *inside, *outside[at:]], []))
+
+
+def _jits(function: ast.FunctionDef) -> bool:
+    return any(re.search(r"\bjit\b", ast.unparse(one)) for one in function.decorator_list)
+
+
+class _Unreturned(ast.NodeTransformer):
+    """Takes returns out of statements that no function is around any more."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        return node
+
+    def visit_Return(self, node: ast.Return) -> ast.AST:
+        return ast.copy_location(ast.Pass(), node)
 
 
 def _with_imports(tree: ast.Module, whole: ast.Module) -> ast.Module:

@@ -2,6 +2,7 @@
 
 import ast
 import textwrap
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -438,3 +439,10 @@ def test_wrappers_step_by_step_and_host_descriptors_are_read(tmp_path):
     kernel.config = {"num_warp": 2}
     with pytest.raises(CaptureError, match="num_warp is no parameter of the kernel and no option"):
         kernel.at()
+    last = next(line for line in STEPWISE.splitlines() if "autotune" in line)  # as a file beside it sets it up
+    tuners = "import triton\n\n\ndef tuned(key):\n    return " + last.removeprefix("_copy = ").removesuffix("(_copy)")
+    (tmp_path / "tuners.py").write_text(tuners, encoding="utf-8")
+    text = STEPWISE.replace("import torch", "from tuners import tuned", 1).replace(last, '_copy = tuned("M")(_copy)')
+    (tmp_path / "elsewhere.py").write_text(text, encoding="utf-8")
+    kernel = replace(kernel, function=f"{tmp_path / 'elsewhere.py'}:_copy", config=1)
+    assert kernel.at().constexprs == {"OUT": "tl.float16", "BM": 64, "EVEN": True}

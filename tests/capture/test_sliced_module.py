@@ -1,5 +1,6 @@
 """Is a kernel's file read from the midst of a package that is not installed?"""
 
+import ast
 import os
 
 from swizzle_sim.capture import sliced_module
@@ -31,6 +32,33 @@ def test_a_name_that_a_module_makes_when_it_is_asked_for_it(tmp_path):
         assert type(found.function("scale")).__name__ in ("JITFunction", "InterpretedFunction")
     finally:
         sliced_module.forget_sliced()
+
+
+MAKER = """
+def make(width: tl.constexpr = 4, more=None):
+    import triton
+    import triton.language as tl
+
+    if more:
+        return None
+
+    @triton.jit
+    def kernel(x_ptr):
+        tl.store(x_ptr + width, 1)
+
+    return kernel
+"""
+
+
+def test_a_kernel_inside_a_function_is_read_as_if_it_stood_outside(tmp_path):
+    path = tmp_path / "made.py"
+    path.write_text(f"import triton.language as tl\n{MAKER}")
+    source = sliced_module.read_once(path)
+    assert list(source.kernels) == ["kernel"] and ast.literal_eval(source.constants["width"]) == 4
+    for other in ("width = 5\n", MAKER.replace("make", "made")):  # either name would mean two things
+        path.write_text(f"import triton.language as tl\n{MAKER}{other}")
+        os.utime(path, ns=(len(other), len(other)))
+        assert not sliced_module.read_once(path).kernels
 
 
 def test_a_file_is_parsed_once_until_it_changes(tmp_path):

@@ -116,6 +116,7 @@ def test_a_block_is_of_the_size_that_it_is_named_for():
         ("persistent", "contiguous+group_m(size=3)", "tile"),
         ("rows_while", "chunked(chunk=2)", "tile"),
         ("flat", "chunked(chunk=2)", "tile"),
+        ("flat_last", "chunked(chunk=2)", "tile"),
         ("fill", "contiguous", "program"),
         ("histogram", "contiguous", "program"),
     ],

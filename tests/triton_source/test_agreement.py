@@ -205,8 +205,8 @@ def test_the_three_readers_agree(file, text, kernels, parameters, axes):
 NO_KERNELS = {
     "no decorator": USUAL + BODY.format(tl="tl.", axis="0"),
     "another compiler": plain("import numba\nimport triton.language as tl\n", "numba.jit"),
-    "inside a function": USUAL + "\n\ndef make():\n    @triton.jit"
-    + indented(BODY) + "\n\n    return kernel\n",
+    "inside two functions": USUAL + "".join(f"\n\ndef {name}():\n    @triton.jit"
+    + indented(BODY) + "\n\n    return kernel\n" for name in ("make", "build")),
     "a method": USUAL + "\n\nclass Kernels:\n    @triton.jit"
     + indented(BODY) + "\n\n",
 }  # fmt: skip

@@ -72,4 +72,5 @@ def _best(about: Mapping[str, Any]) -> str:
 
 
 def _rewritten(about: Mapping[str, Any]) -> str:
-    return f"{about['remapped']}, equal at {about['sizes']} small sizes, {about['moved']} programs moved"
+    equal = f"equal at {about['sizes']} small sizes" if about["sizes"] else "a sample of its programs equal"
+    return f"{about['remapped']}, {equal}, {about['moved']} programs moved"

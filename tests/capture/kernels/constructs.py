@@ -133,10 +133,12 @@ def hints(x, y, flags, n, B: tl.constexpr):
     """`tl.range` with hints, `tl.static_range`, tuples, asserts and prints"""
     both = (x, y)
     tl.device_assert(n > 0)
+    tl.static_assert(tl.extra.cuda.num_threads() == 32 * tl.extra.cuda.num_warps())
     for tile in tl.range(tl.program_id(0), n // B, tl.num_programs(0), num_stages=2, warp_specialize=True):
         for half in tl.static_range(2):
             at = tile * B + half * (B // 2) + tl.arange(0, B // 2)
-            tl.store(both[1] + at, tl.load(both[0] + at, mask=half * B < B, other=0.0))
+            half_row = tl.load(both[0] + at, mask=half * B < B, other=0.0)
+            tl.store(both[1] + at, tl.reshape(tl.reshape(half_row, [1] + half_row.shape), half_row.shape))  # noqa: RUF005
 
 
 FUNCTIONS = (dot_scaled, device_descriptor, block_pointers, sums, folds, random, hints)
