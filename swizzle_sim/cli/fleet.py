@@ -65,7 +65,15 @@ def fleet(
     kernels of the suite; `suite` is all of them.
     """
     from swizzle_sim.rewrite.price import score_as_compiled
-    from swizzle_sim.search.fleet import judged_launch, launches_in, points_of, replay_in_order, rows_of, write_rows
+    from swizzle_sim.search.fleet import (
+        LivePage,
+        judged_launch,
+        launches_in,
+        points_of,
+        replay_in_order,
+        rows_of,
+        write_rows,
+    )
     from xcd_model import gpu as load_gpu
 
     if among.sequence:
@@ -76,8 +84,10 @@ def fleet(
                        [load_swizzle(word) for word in among.swizzle or ()], **how)  # fmt: skip
     folder = run.folder("fleet")
     evaluate = partial(judged_launch, scored=score_as_compiled) if among.compile else judged_launch
-    with run.evaluating("fleet", "launches") as (rows_of_points, _):
-        found = rows_of_points([point for point, _ in points.values()], evaluate)
+    with run.evaluating("fleet", "launches") as (rows_of_points, store, _):
+        page = LivePage(folder, points, store.find)
+        found = rows_of_points([point for point, _ in points.values()], evaluate, seen=page)
+        page(at_end=True)
     rows, failed = rows_of(points, found), [one for one in launched if one.problem]
     written = write_rows(folder, rows) if folder else ""
     with Progress("sequence", "launches") as progress:
@@ -92,7 +102,7 @@ def fleet(
     if steps:
         _print_steps(steps, among)
     if folder:
-        line(f"written: {folder}/ ({written}, {FILE})")
+        line(f"written: {folder}/ ({written}, fleet.html, {FILE})")
 
 
 def _check_sequence(places: Sequence[str], among: Among) -> None:

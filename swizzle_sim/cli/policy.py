@@ -74,10 +74,11 @@ def policy(
     device = load_gpu(launch.gpu)
     folder = run.folder("policy")
     sizes, work = _sizes(launch, at, device, among.compile)
-    with run.evaluating("policy", "points") as (rows, _):
+    with run.evaluating("policy", "points") as (rows, _, progress):
         replay = partial(_cases, work, device, sizes, among.compile, rows)
         texts = _screened(replay, _candidates(work, device, among), among.finalists, device)
-        orders, unproved = proved_orders(texts, kind_of_grid(work.grid), device, among.finalists)
+        proofs = partial(progress, what="policy, orders proved")
+        orders, unproved = proved_orders(texts, kind_of_grid(work.grid), device, among.finalists, proofs)
         tried = {*unproved, *(one.name for one in orders)}
         cases = replay("timed", [one for one in texts if one[0] in tried])
     found = choose(work.name, device, "timed", cases, orders, allowed=among.lose, depth=among.depth)

@@ -79,7 +79,7 @@ def _findings(read: Table, how: Retuned, others: list[Table]) -> list[Finding]:
         for row, device in zip(read.rows, devices, strict=True) if device and row.launch and not row.why
     }  # fmt: skip
     run = SweepRun(backend="serial" if how.jobs == 1 else "processes", jobs=how.jobs)
-    with run.evaluating("retune", "rows") as (rows, _):
+    with run.evaluating("retune", "rows") as (rows, *_):
         done = rows(list(points.values()), judged)
     about, copied = dict(zip(points, done, strict=True)), copies(read, others)
     found = [

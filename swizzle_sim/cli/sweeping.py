@@ -76,7 +76,7 @@ class SweepRun:
         return one_folder(self.out, self.resume, what)
 
     @contextlib.contextmanager
-    def evaluating(self, what: str, counted: str) -> Iterator[tuple[Rows, PointStore]]:
+    def evaluating(self, what: str, counted: str) -> Iterator[tuple[Rows, PointStore, Progress]]:
         """Function that gives the rows of points, those that the store lacks evaluated, and shows how many are done."""
         folder = self.folder(what)
         go_on_with(folder, FILE)
@@ -84,13 +84,22 @@ class SweepRun:
             if self.resume:
                 say(f"{len(store)} {counted} are stored already")
 
-            def rows(points: Sequence[Mapping[str, Any]], score: Any, part: str = what) -> list[dict[str, Any]]:
+            def rows(
+                points: Sequence[Mapping[str, Any]],
+                score: Any,
+                part: str = what,
+                seen: Callable[[], None] = lambda: None,
+            ) -> list[dict[str, Any]]:
+                def on_point(_point: Any, _row: Any, done: int, total: int) -> None:
+                    progress(done, total, what=part)
+                    seen()
+
                 return run_points(
                     points, score, store, backend=self.backend, jobs=self.jobs, scheduler=self.scheduler,
-                    on_point=lambda point, row, done, total: progress(done, total, what=part),
+                    on_point=on_point,
                 )  # fmt: skip
 
-            yield rows, store
+            yield rows, store, progress
 
 
 @grouped
@@ -163,7 +172,7 @@ def _run(
     from swizzle_sim.rewrite.price import evaluate_as_compiled
     from swizzle_sim.search.sweep import evaluate
 
-    with run.evaluating("sweep", "points") as (rows_of, store):
+    with run.evaluating("sweep", "points") as (rows_of, store, _):
         try:
             return rows_of(points, evaluate_as_compiled if compile else evaluate)
         except KeyboardInterrupt:

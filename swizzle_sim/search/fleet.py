@@ -19,6 +19,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ import numpy as np
 from swizzle_sim.base.atomic_write import write_whole
 from swizzle_sim.base.disk_cache import cache_home
 from swizzle_sim.base.release import version
+from swizzle_sim.base.text import visible
 from swizzle_sim.capture.recorder import PAGE_BYTES
 from swizzle_sim.capture.recording import launched_in_order, read_recording
 from swizzle_sim.capture.user_kernel import kernel
@@ -53,6 +55,18 @@ if TYPE_CHECKING:
 
 MOST_LAUNCHES = 100_000
 MOST_PRICED = 3  # orders that are compiled before the first of the ranking has a price
+
+PAGE_S = 5  # between two versions of the live page
+ON_PAGE = ("verdict", "best", "why", "gain", "calls", "time_us", "best_time_us", "seconds", "error")
+_PAGE = """\
+<!doctype html><meta charset="utf-8">{refresh}<title>fleet: {done} of {total}</title>
+<style>body {{font: 14px sans-serif}} td, th {{padding: 2px 8px; text-align: left}}</style>
+<h1>{done} of {total} launches</h1><p>Simulated; those of most expected gain times calls first.</p>
+<table><tr>{heads}</tr>
+{body}
+</table>
+"""
+Known = Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
 
 
 @dataclass(frozen=True)
@@ -200,6 +214,33 @@ def rows_of(
         head = {"launch": launched[0].name, "recorded": len(launched), "calls": calls, "gpu": point["gpu"]["name"]}
         rows.append({**head, "key": key, "weight": weight, **about})
     return sorted(rows, key=lambda row: (-row["weight"], row["launch"]))
+
+
+class LivePage:
+    """``fleet.html`` in a folder: the launches judged so far, written anew as they come; a browser reloads it."""
+
+    def __init__(self, folder: Path | None, points: Mapping[str, tuple[dict[str, Any], list[Launched]]], known: Known):
+        self._folder, self._points, self._known, self._next_s = folder, points, known, 0.0
+
+    def __call__(self, *, at_end: bool = False) -> None:
+        """Write the page, if it is time."""
+        began = time.monotonic()
+        if self._folder is None or (began < self._next_s and not at_end):
+            return
+        found = {key: row for key, (point, _) in self._points.items() if (row := self._known(point))}
+        rows = rows_of({key: self._points[key] for key in found}, list(found.values()))
+        cells = [[row["launch"], row["gpu"], *(_shown(row, name) for name in ON_PAGE)] for row in rows]
+        body = "\n".join(f"<tr>{''.join(f'<td>{escape(visible(one))}</td>' for one in each)}</tr>" for each in cells)
+        heads = "".join(f"<th>{name.replace('_', ' ')}</th>" for name in ("launch", "GPU", *ON_PAGE))
+        page = _PAGE.format(refresh="" if at_end else f'<meta http-equiv="refresh" content="{PAGE_S}">', heads=heads,
+                            done=len(found), total=len(self._points), body=body)  # fmt: skip
+        write_whole(self._folder / "fleet.html", page.encode())
+        self._next_s = began + max(PAGE_S, 20 * (time.monotonic() - began))  # little of a long night
+
+
+def _shown(row: Mapping[str, Any], name: str) -> str:
+    value = row.get(name, "")
+    return f"{value:,.4g}" if isinstance(value, float) else str(value)
 
 
 def write_rows(folder: Path, rows: Sequence[Mapping[str, Any]]) -> str:

@@ -7,13 +7,13 @@ import sys
 
 import pytest
 
-from swizzle_benchmarks.evidence.docs.regenerate import EXCHANGE, PREDICTED, pages
+from swizzle_benchmarks.evidence.docs.regenerate import EXCHANGE, MEASURED, PREDICTED, pages
 from tests.docs.typed import ROOT, blocks
 
 DOCS = ROOT / "docs"
 GENERATED = (
     *("docs/gpus.md", "docs/families.md", "docs/cli.md", "docs/language.md", "docs/howto/check-remap.md"),
-    *("docs/believe.md", "docs/tutorial.md", "README.md", EXCHANGE, PREDICTED),
+    *("docs/believe.md", "docs/tutorial.md", "README.md", EXCHANGE, PREDICTED, MEASURED),
 )
 FOLDERS = "xcd_model|swizzle_sim|agent|benchmarks|tests|notebooks|docs"
 REMOTE = re.compile(r"""(?:src|href)=["']?(?:https?:)?//|@import\s|url\(["']?(?:https?:)?//|fonts\.g""")

@@ -65,6 +65,8 @@ def test_the_command_judges_once_resumes_and_reports(folder, monkeypatch, capsys
     words = ("fleet", "table.csv", "--replay", "lockstep", "--orders", "3", "--no-compile", "--backend", "serial")
     first = run(*words, "-o", "out")
     assert not first.code, first.err
+    page = (folder / "out" / "fleet.html").read_text()
+    assert "3 of 3 launches" in page and "gemm M=512" in page and "refresh" not in page  # nothing more comes
     assert "4 launches, 3 different ones" in first.out and "not judged: none: no kernel is called 'none'" in first.out
     monkeypatch.setattr("swizzle_sim.search.fleet.judged_launch", lambda *_, **__: pytest.fail("judged again"))
     again = run(*words, "--resume", "out", "--json")

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from swizzle_benchmarks.validation import bundles, held_out, registered, suite_path
+from swizzle_benchmarks.validation import bundles, held_out, orders_measured, registered, suite_path
 from swizzle_sim.language.families import families_table
 from swizzle_sim.report import write_report
 from swizzle_sim.search.history import History
@@ -36,6 +36,7 @@ ROOT = Path(__file__).resolve().parents[3]
 EXAMPLE = {"M": 4096, "N": 4096, "K": 8192}
 EXCHANGE = "benchmarks/evidence/pages/exchange.md"
 PREDICTED = "benchmarks/evidence/pages/predicted.md"
+MEASURED = "benchmarks/validation/data/README.md"
 PICTURES = ("map.png", "progress.png")
 DEVICES = ("h200", "h100", "mi300x", "mi355x")  # whose orders were measured
 
@@ -53,6 +54,7 @@ def pages() -> dict[str, str]:
         "docs/tutorial.md": fill("docs/tutorial.md", "orders", tutorial_words()),
         PREDICTED: predicted(),
         "README.md": readme(),
+        MEASURED: fill(MEASURED, "orders", orders_measured.words()),
     }
 
 

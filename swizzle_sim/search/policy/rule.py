@@ -12,7 +12,7 @@ Both are exact: all sets of a size are tried before a larger one, and all trees 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
@@ -109,11 +109,16 @@ class Policy:
 
 
 def proved_orders(
-    candidates: Sequence[tuple[str, str]], kind: str, gpu: Gpu, most: int = 64
+    candidates: Sequence[tuple[str, str]],
+    kind: str,
+    gpu: Gpu,
+    most: int = 64,
+    on_step: Callable[[int, int], None] = lambda done, total: None,
 ) -> tuple[list[Order], list[str]]:
     """The launch order and the first orders with a proof, by name and text; names before the last for which none is."""
     found, refused = [Order(LAUNCHED, "", covers="every launch")], []
-    for name, source in candidates:
+    for done, (name, source) in enumerate(candidates):
+        on_step(done, len(candidates))
         if len(found) > most:
             break
         order = _proved(name, source, kind, gpu)
