@@ -38,13 +38,15 @@ def compiled(monkeypatch, uncompiled):  # noqa: F811
     """A made-up compiler: two warps spill, one needs too much LDS; what it compiled."""
     launches = []
 
-    def compiled(launch, arch):
+    def compiled(launch, arch, processes=1):
         launches.append(launch)
         lds = 1 << 20 if launch.num_warps == 1 else 0
         found = Resources(threads=64 * launch.num_warps, vgprs=64, lds_bytes=lds, instructions_in_flight=2, source=arch)
         return SimpleNamespace(resources=found, vgpr_spills=3 * (launch.num_warps == 2), sgpr_spills=0)
 
-    monkeypatch.setattr("swizzle_sim.tuning.template.compile_launch", compiled)
+    monkeypatch.setattr(
+        "swizzle_sim.tuning.template.compile_each", lambda all, *how: [compiled(one, *how) for one in all]
+    )
     monkeypatch.setattr("swizzle_sim.tuning.template.has_compiler", lambda gpu: True)
     return launches
 
