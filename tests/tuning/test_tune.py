@@ -144,6 +144,15 @@ def test_limits_prune_before_a_compile(compiled):
 
 
 @needs_triton
+def test_products_that_a_loop_holds_at_once_rule_out_a_compile(compiled):
+    template = Template(kernel("attention", B=1, H=2, S=512, D=64), gpu("h100"))
+    alone, both = ({**template.start, "num_warps": 4, "BLOCK_N": one} for one in (128, 256))
+    template.prepare([alone, both, alone], processes=2)
+    assert len(compiled) == 1 and template.instance(alone).resources and not template.is_plausible(both)
+    assert "registers a lane" in template.instance(both).why and len(compiled) == template.compiled == 1
+
+
+@needs_triton
 def test_a_users_instances_are_captured_once_for_their_constants(typed, compiled, monkeypatch):
     captured = []
     whole = load.__globals__["capture_file"]
