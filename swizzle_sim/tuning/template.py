@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -77,6 +77,7 @@ class Template:
         self.why: dict[str, str] = {}  # of each reason, the first configuration and its words
         self._found: dict[tuple[int, ...], Instance] = {}
         self._ready: dict[tuple[int, ...], Compiled | CompileError] = {}  # compiled, and not looked at yet
+        self._captures = lru_cache(KEPT)(capture)
         self._launches: dict[tuple[int, ...], Launch] = {}
         self.problem = self._why_fixed()
         self.numbers: Parametrised | None = None  # of a user's kernel none of whose constants is a parameter
@@ -318,10 +319,11 @@ class Template:
         return replace(made, resources=found.resources, make_launch=lambda: launch)
 
     def _captured(self, values: Mapping[str, int], resources: Resources) -> Kernel:
-        if self.numbers:
-            found, grid = capture(self.launch(values)), self.workload(values).grid
+        if self.base.programs is None and self.base.claims is None:
+            work, constants = self.workload(values), tuple(values[name] for name in self.constants)
+            found = self._captures(self._launches[constants])
             issued = max(self.base.flops, float(sum(found.flops.values())))
-            return replace(self.base, grid=grid, build_trace=lambda line_bytes: found.trace, issued_flops=issued)
+            return replace(self.base, grid=work.grid, build_trace=lambda line_bytes: found.trace, issued_flops=issued)
         request = self.request(values)
         trace, manifest = stored_capture(request, None, self.gpu.arch)
         manifest = {**manifest, "resources": {self.gpu.arch: asdict(resources)}}

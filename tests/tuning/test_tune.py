@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from swizzle_sim.capture.capture import capture
 from swizzle_sim.capture.user_kernel import load, name_of, request_of
 from swizzle_sim.capture.workload import workload
 from swizzle_sim.cli.proposer_options import with_levers
@@ -155,10 +156,8 @@ def test_products_that_a_loop_holds_at_once_rule_out_a_compile(compiled):
 @needs_triton
 def test_a_users_instances_are_captured_once_for_their_constants(typed, compiled, monkeypatch):
     captured = []
-    whole = load.__globals__["capture_file"]
-    monkeypatch.setattr(
-        "swizzle_sim.capture.user_kernel.capture_file", lambda *a, **k: captured.append(a[0]["sizes"]) or whole(*a, **k)
-    )
+    keep = lambda launch: captured.append(launch.constexprs) or capture(launch)  # noqa: E731
+    monkeypatch.setattr("swizzle_sim.tuning.template.capture", keep)
     words = ("optimize", str(FILE), "--tune", "configuration", "--compile", "--replay", "lockstep")
     found = typed(*words, "--evaluations", "5", "--json").json
     assert len(captured) == len({json.dumps(one, sort_keys=True) for one in captured}) > 1
