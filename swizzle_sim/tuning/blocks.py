@@ -40,15 +40,15 @@ def _sides(value: ast.AST, known: dict[str, Sides]) -> Sides:
         case ast.Attribute(of, "T") | ast.Call(_, [of]) if name in ("", "trans"):
             return _sides(of, known)[::-1]
         case ast.Subscript(of, ast.Tuple(places)):
-            own = iter(_sides(of, known))
-            return tuple("1" if isinstance(one, ast.Constant) else next(own, "1") for one in places)
+            left = iter(_sides(of, known))
+            return tuple("1" if isinstance(one, ast.Constant) else next(left, "1") for one in places)
         case ast.Call(_, [ast.Tuple(sides) | ast.List(sides), *_] | [_, *sides]) if name in (*MADE, "arange"):
             return tuple(map(ast.unparse, sides))
         case ast.Call(_, [left, right, *_]) if name == "dot":
             pair = _sides(left, known), _sides(right, known)
             return (pair[0][0], pair[1][1]) if all(len(one) == 2 for one in pair) else ()
         case ast.Call():
-            parts = value.args[: 1 if name == "load" else None] if name not in REDUCED else []
+            parts = [*value.args[: 1 if name == "load" else None]] if name not in REDUCED else []
             parts = [value.func.value] if name == "to" and isinstance(value.func, ast.Attribute) else parts
     for one in parts:
         other = _sides(one, known)

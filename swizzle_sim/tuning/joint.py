@@ -246,7 +246,8 @@ class _Search:
         while len(arm.points) < most and without < GIVEN_UP * self.evaluations:
             size = min(BATCH, self.evaluations - (most < self.evaluations) - len(arm.points))
             if len(given) < size:
-                while len(given) < AHEAD and (suggested := sampler.suggest()) is not None:
+                ahead = AHEAD if self.levers.template.compiles else size
+                while len(given) < ahead and (suggested := sampler.suggest()) is not None:
                     given.append((suggested[0], self.levers.space.whole(suggested[1])))
                 self.levers.template.prepare([values for _, values in given], self.budget.threads)
             batch, given[:] = given[:size], given[size:]

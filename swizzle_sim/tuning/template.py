@@ -83,6 +83,7 @@ class Template:
         self.numbers: Parametrised | None = None  # of a user's kernel none of whose constants is a parameter
         self.no_numbers = ""  # why there are none
         self.ranges = {} if self.problem else self._ranges()
+        self._found[self.key(self.start)] = Instance(self.base.resources)
 
     def _why_fixed(self) -> str:
         """Why the kernel has one configuration alone; empty where it has others."""
@@ -157,20 +158,18 @@ class Template:
 
     def prepare(self, many: Sequence[Values], processes: int) -> None:
         """Compile configurations at once, those that are new and that no limit rules out, as many as may be."""
-        new = {} if not self.compiles else {self.key(one): one for one in many if self.is_plausible(one)}
+        known = {**self._found, **self._ready}
         launches: dict[tuple[int, ...], Launch] = {}
-        for key, values in new.items():
+        for values in many if self.compiles else ():
             with suppress(SwizzleSimError):  # refused by its declaration, as `instance` says
-                if key not in {**self._found, self.key(self.start): None}:
-                    launches[key] = self.launch(values)
+                if self.key(values) not in known and self.is_plausible(values):
+                    launches[self.key(values)] = self.launch(values)
         keys = list(launches)[: max(0, self.most_compiles - self.compiled)]
         self._ready |= zip(keys, compile_each([launches[key] for key in keys], self.gpu.arch, processes), strict=True)
 
     def is_plausible(self, values: Mapping[str, int]) -> bool:
         """Whether a configuration is worth a compile, or had one that it passed."""
         key = self.key(values)
-        if key == self.key(self.start):
-            return True
         if key not in self._found and (ruled_out := self._beforehand(values)):
             self.prune(ruled_out.pruned, values, ruled_out.why)
         return key not in self._found or self._found[key].resources is not None
@@ -178,8 +177,6 @@ class Template:
     def instance(self, values: Mapping[str, int]) -> Instance:
         """Resources of a configuration; a pruned one counts once."""
         key = self.key(values)
-        if not self.ranges or key == self.key(self.start):
-            return Instance(self.base.resources)
         if self.is_plausible(values) and key not in self._found:
             found = self._found[key] = self._checked(values)
             if found.pruned:
