@@ -111,7 +111,7 @@ def _compared(
             if even and template.kernel(values) is None:
                 refused[f"{template.base.name}: ruled out, {template.instance(values).pruned}"] += 1
             elif even:
-                wrong.append(str(error))
+                wrong.append(f"{drawn[0][1][0]}: {error}")
             else:
                 refused["ragged, where constants divide no size, or the original does not run"] += 1
             return 0, 0
@@ -142,7 +142,8 @@ def main(words: list[str]) -> int:
     for same, exact, differ, left in done:
         total += Counter({"equal": same, "bit for bit": exact})
         wrong, refused = wrong + differ, refused + left
-        print(f"{total['equal']} equal, {total['bit for bit']} of them bit for bit, {len(wrong)} wrong", flush=True)
+        said = (f"{total['equal']} equal, {total['bit for bit']} of them bit for bit, {len(wrong)} wrong", *differ)
+        print(*said, sep="\n", flush=True)
     print(json.dumps({**total, "wrong": wrong, "drawn anew": dict(refused)}, indent=1))
     return 1 if wrong else 0
 
