@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -132,23 +133,35 @@ def compile_for(launch: Launch, archs: Sequence[str], *, use_cache: bool = True)
     return _compiled_all([request_of(launch, arch) for arch in archs], use_cache=use_cache)
 
 
-def compile_each(launches: Sequence[Launch], arch: str) -> list[Compiled | CompileError]:
-    """As `compile_launch`, several launches in one process."""
-    return _compiled_all([request_of(launch, arch) for launch in launches])
+def compile_each(launches: Sequence[Launch], arch: str, processes: int = 1) -> list[Compiled | CompileError]:
+    """As `compile_launch`, several launches, in one process or as many at once."""
+    return _compiled_all([request_of(launch, arch) for launch in launches], processes=processes)
 
 
-def _compiled_all(requests: Sequence[dict[str, Any]], *, use_cache: bool = True) -> list[Compiled | CompileError]:
-    """What each request compiles to, those that no cache has in one process."""
+def _compiled_all(
+    requests: Sequence[dict[str, Any]], *, use_cache: bool = True, processes: int = 1
+) -> list[Compiled | CompileError]:
+    """What each request compiles to, those that no cache has."""
     version, cache = triton_version(), DiskCache("compiled")
     keys = [_key(one, version) for one in requests]
     found: list[Any] = [_cached(cache.get(key)) if use_cache else None for key in keys]
     missing = [i for i, one in enumerate(found) if one is None]
-    for i, one in zip(missing, _compiled_now([requests[i] for i in missing]), strict=True):
+    for i, one in zip(missing, _compiled_in([requests[i] for i in missing], processes), strict=True):
         found[i] = one
         if use_cache and isinstance(one, Compiled):
             files = {path: sha for path, sha in one.files.items() if path != requests[i]["text_from"]}
             cache.put(keys[i], asdict(replace(one, files=files)))  # the text is in the key, wherever it lies
     return found
+
+
+def _compiled_in(requests: Sequence[dict[str, Any]], processes: int) -> Iterable[Compiled | CompileError]:
+    """As `_compiled_now`, each request by itself where there are several processes."""
+    if processes < 2 or len(requests) < 2:
+        return _compiled_now(requests)
+    from joblib import Parallel, delayed  # takes a third of a second to load
+
+    done = Parallel(processes, batch_size=1)(delayed(_compiled_now)([one]) for one in requests)
+    return chain.from_iterable(done)
 
 
 def _compiled_now(requests: Sequence[dict[str, Any]]) -> list[Compiled | CompileError]:

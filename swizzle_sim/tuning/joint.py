@@ -33,7 +33,8 @@ from xcd_model.errors import SearchError
 
 EVALUATIONS = 24  # of each arm
 COMPILES = 4  # for each evaluation of an arm, of all arms
-BATCH = 4  # points that are suggested before any of them is told
+BATCH = 4  # points that are replayed before any of them is told
+AHEAD = 2 * BATCH  # points that are suggested, and compiled at once, before any of them is told
 OF_ORDERS = 3  # one evaluation in so many of a joint search is one of these orders, where they can gain
 FINALISTS = 2  # instances whose orders a joint search tries
 BALANCED_OF = 48  # orders of the shortlist among which those that balance uneven work go first
@@ -244,9 +245,12 @@ class _Search:
         without = 0
         while len(arm.points) < most and without < GIVEN_UP * self.evaluations:
             size = min(BATCH, self.evaluations - (most < self.evaluations) - len(arm.points))
+            if len(given) < size:
+                ahead = AHEAD if self.levers.template.compiles else size
+                while len(given) < ahead and (suggested := sampler.suggest()) is not None:
+                    given.append((suggested[0], self.levers.space.whole(suggested[1])))
+                self.levers.template.prepare([values for _, values in given], self.budget.threads)
             batch, given[:] = given[:size], given[size:]
-            while len(batch) < size and (suggested := sampler.suggest()) is not None:
-                batch.append((suggested[0], self.levers.space.whole(suggested[1])))
             if not batch:
                 break
             kept = [one for one in batch if self._worth(arm, tuned, sampler, *one)]
@@ -289,7 +293,8 @@ class _Search:
 
     def _checked(self, arm: Arm, tuned: Tuned) -> Turns:
         """The best instance of one lever alone, where an arm of several has none as good."""
-        best = tuned.ranked([tuned.best(one) for one in tuned.arms if len(one.levers) < len(arm.levers)])[0]
+        alone = (point for one in tuned.arms if len(one.levers) < len(arm.levers) for point in one.points)
+        best = min(alone, key=tuned.cost, default=tuned.base)
         if all(tuned.cost(best) < tuned.cost(one) for one in arm.points):
             self._add(arm, (yield [self.levers.candidate(best.values, best.order)]))
 

@@ -125,5 +125,5 @@ class Configurations(Space):
         return {**self.template.start, **values}
 
     def allows(self, values: Values) -> bool:
-        """Whether a configuration fits a CU and does not spill."""
-        return self.template.instance(self.whole(values)).resources is not None
+        """Whether a configuration may fit a CU without spills, as far as is known before its compile."""
+        return self.template.is_plausible(self.whole(values))

@@ -13,18 +13,20 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
 from swizzle_sim.capture.capture import capture
-from swizzle_sim.capture.occupancy import ARCHITECTURES, compile_launch
+from swizzle_sim.capture.occupancy import ARCHITECTURES, Compiled, compile_each
 from swizzle_sim.capture.process import triton_version, worker_reply
 from swizzle_sim.capture.user_kernel import describe, inputs_of, kernel_of, name_of, request_of, stored_capture
 from swizzle_sim.capture.workload import Workload, workload
+from swizzle_sim.tuning.blocks import Sides, live_blocks
 from swizzle_sim.tuning.constants import Parametrised, parametrised
 from swizzle_sim.workload.kernels import Kernel, kernel
 from swizzle_sim.workload.launch import Launch
@@ -32,7 +34,8 @@ from xcd_model import Gpu, Resources, Trace, workgroups_per_cu
 from xcd_model.errors import CompileError, ReplayError, SwizzleSimError
 
 Values = dict[str, int]
-BLOCK = re.compile(r"BLOCK|TILE|GROUP|^B[MNK]$")  # names of constants that a launch may choose
+# names of constants that a launch may choose; the width of a head is none
+BLOCK = re.compile(r"(BLOCK|TILE|GROUP)(?!.*(_DMODEL|_DPE|_DV|HEAD))|^B[MNK]$")
 FEWEST_ITEMS, MOST_ITEMS, OCTAVES = 16, 256, 3  # of a block: its range, unless its own size lies beyond, and how far
 WARPS, STAGES = (1, 2, 4, 8, 16), {"gfx": (1, 2, 3), "sm_": (1, 2, 3, 4, 5)}
 # By architecture, options that Triton's compiler takes; 0 leaves one out.
@@ -73,11 +76,14 @@ class Template:
         self.pruned: Counter[str] = Counter()  # configurations ruled out before a replay, by reason
         self.why: dict[str, str] = {}  # of each reason, the first configuration and its words
         self._found: dict[tuple[int, ...], Instance] = {}
+        self._ready: dict[tuple[int, ...], Compiled | CompileError] = {}  # compiled, and not looked at yet
+        self._captures = lru_cache(KEPT)(capture)
         self._launches: dict[tuple[int, ...], Launch] = {}
         self.problem = self._why_fixed()
         self.numbers: Parametrised | None = None  # of a user's kernel none of whose constants is a parameter
         self.no_numbers = ""  # why there are none
         self.ranges = {} if self.problem else self._ranges()
+        self._found[self.key(self.start)] = Instance(self.base.resources)
 
     def _why_fixed(self) -> str:
         """Why the kernel has one configuration alone; empty where it has others."""
@@ -150,12 +156,28 @@ class Template:
         """What tells configurations apart."""
         return tuple(values[name] for name in self.ranges)
 
+    def prepare(self, many: Sequence[Values], processes: int) -> None:
+        """Compile configurations at once, those that are new and that no limit rules out, as many as may be."""
+        known = {**self._found, **self._ready}
+        launches: dict[tuple[int, ...], Launch] = {}
+        for values in many if self.compiles else ():
+            with suppress(SwizzleSimError):  # refused by its declaration, as `instance` says
+                if self.key(values) not in known and self.is_plausible(values):
+                    launches[self.key(values)] = self.launch(values)
+        keys = list(launches)[: max(0, self.most_compiles - self.compiled)]
+        self._ready |= zip(keys, compile_each([launches[key] for key in keys], self.gpu.arch, processes), strict=True)
+
+    def is_plausible(self, values: Mapping[str, int]) -> bool:
+        """Whether a configuration is worth a compile, or had one that it passed."""
+        key = self.key(values)
+        if key not in self._found and (ruled_out := self._beforehand(values)):
+            self.prune(ruled_out.pruned, values, ruled_out.why)
+        return key not in self._found or self._found[key].resources is not None
+
     def instance(self, values: Mapping[str, int]) -> Instance:
         """Resources of a configuration; a pruned one counts once."""
         key = self.key(values)
-        if not self.ranges or key == self.key(self.start):
-            return Instance(self.base.resources)
-        if key not in self._found:
+        if self.is_plausible(values) and key not in self._found:
             found = self._found[key] = self._checked(values)
             if found.pruned:
                 self.prune(found.pruned, values, found.why)
@@ -173,11 +195,8 @@ class Template:
         return ", ".join(f"{name}={value or 'default'}" for name, value in changed.items()) or UNCHANGED
 
     def _checked(self, values: Mapping[str, int]) -> Instance:
-        if pruned := self._beforehand(values):
-            return pruned
         try:
-            launch = self.launch(values)
-            resources = self._compiled(launch) if self.compiles else self._made(values).resources
+            resources = self._compiled(values) if self.compiles else self._made(values).resources
             workgroups_per_cu(resources, self.gpu)
         except _Pruned as error:
             return Instance(None, *error.args)
@@ -193,16 +212,16 @@ class Template:
         if threads > most:
             return Instance(None, "threads", f"{threads} threads a workgroup, at most {most}")
         known: dict[str, Any] = {**(self.base.launch.constexprs if self.base.launch else {}), **values}
-        for sides in self._accumulators():
-            items = int(np.prod([known[side] if isinstance(side, str) else side for side in sides]))
+        for live in self._live:
+            items = sum(int(np.prod([int(known.get(side, side)) for side in sides])) for sides in live)
             if items > MOST_ACCUMULATED[self.gpu.arch[:3]] * threads:
                 return Instance(None, "registers", f"{items // threads} registers a lane for its accumulators alone")
-            staged = self._staged_bytes(sides, values)
+            staged = self._staged_bytes(live[0], values)
             if staged > (room := self.gpu.limits.lds_bytes_per_cu):
                 return Instance(None, "LDS", f"{staged} B for one step of its operands, at most {room}")
         return None
 
-    def _staged_bytes(self, sides: tuple[str | int, ...], values: Mapping[str, int]) -> int:
+    def _staged_bytes(self, sides: Sides, values: Mapping[str, int]) -> int:
         """LDS that the operands of a product of two searched sides take, of all stages but one; 0 of anything else."""
         if len(sides) != 2 or not all(side in self.constants for side in sides):
             return 0
@@ -211,28 +230,32 @@ class Template:
         items = [one.item_bytes for one in launch.arrays.values() if one.role == "in"] if launch else []
         if not inner or not items or ".dot(" not in self.base.triton_source:
             return 0
-        rows, columns = (values[str(side)] for side in sides)
+        rows, columns = (values[side] for side in sides)
         return (rows + columns) * min(inner) * min(items) * max(1, values["num_stages"] - 1)
 
-    def _accumulators(self) -> Iterator[tuple[str | int, ...]]:
-        """Shapes of the blocks that ``tl.zeros`` and ``tl.full`` make, in constants and numbers."""
+    @cached_property
+    def _live(self) -> list[tuple[Sides, ...]]:
+        """Blocks in registers at once, those whose sides are constants or numbers."""
         launch = self.base.launch
         assert launch
         known = {**launch.constexprs, **self.start}
-        for node in ast.walk(ast.parse(self.numbers.text if self.numbers else self.base.triton_source)):
-            match node:
-                case ast.FunctionDef(name) if name == launch.function:
-                    for call in (one for one in ast.walk(node) if isinstance(one, ast.Call) and one.args):
-                        if ast.unparse(call.func) in ("tl.zeros", "tl.full") and isinstance(call.args[0], ast.Tuple):
-                            sides = [ast.unparse(one) for one in call.args[0].elts]
-                            if all(one.isdigit() or type(known.get(one)) is int for one in sides):
-                                yield tuple(int(one) if one.isdigit() else one for one in sides)
+        tree = ast.parse(self.numbers.text if self.numbers else self.base.triton_source)
+        own = (one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef) and one.name == launch.function)
+        found = (
+            [one for one in live if all(side.isdigit() or type(known.get(side)) is int for side in one)]
+            for function in own
+            for live in live_blocks(function)
+        )
+        return [tuple(live) for live in found if live]
 
-    def _compiled(self, launch: Launch) -> Resources:
+    def _compiled(self, values: Mapping[str, int]) -> Resources:
+        launch, found = self.launch(values), self._ready.pop(self.key(values), None)
         if self.compiled >= self.most_compiles:
             raise _Pruned("compiles", f"{self.most_compiles} kernels were compiled")
         self.compiled += 1
-        found = compile_launch(launch, self.gpu.arch)
+        found = found or compile_each([launch], self.gpu.arch)[0]
+        if isinstance(found, CompileError):
+            raise found
         if spilled := found.vgpr_spills + found.sgpr_spills:
             raise _Pruned("spills", f"spills {spilled} registers, whose cost is not modelled")
         return found.resources
@@ -293,10 +316,11 @@ class Template:
         return replace(made, resources=found.resources, make_launch=lambda: launch)
 
     def _captured(self, values: Mapping[str, int], resources: Resources) -> Kernel:
-        if self.numbers:
-            found, grid = capture(self.launch(values)), self.workload(values).grid
+        if self.base.programs is None and self.base.claims is None:
+            work, constants = self.workload(values), tuple(values[name] for name in self.constants)
+            found = self._captures(self._launches[constants])
             issued = max(self.base.flops, float(sum(found.flops.values())))
-            return replace(self.base, grid=grid, build_trace=lambda line_bytes: found.trace, issued_flops=issued)
+            return replace(self.base, grid=work.grid, build_trace=lambda line_bytes: found.trace, issued_flops=issued)
         request = self.request(values)
         trace, manifest = stored_capture(request, None, self.gpu.arch)
         manifest = {**manifest, "resources": {self.gpu.arch: asdict(resources)}}

@@ -77,7 +77,7 @@ def test_a_template_of_numbers_prunes_by_them(made, monkeypatch):
     from swizzle_sim.capture.user_kernel import load
     from xcd_model import gpu
 
-    monkeypatch.setattr("swizzle_sim.tuning.template.compile_launch", lambda launch, arch: pytest.fail("compiled"))
+    monkeypatch.setattr("swizzle_sim.tuning.template.compile_each", lambda *how: pytest.fail("compiled"))
     monkeypatch.setattr("swizzle_sim.tuning.template.has_compiler", lambda gpu: True)
     template = Template(load(str(FILE), {}, "gfx942"), gpu("mi300x"))
     assert template.constants == ["TILE", "STEP", "BLOCK"] and template.start["BLOCK"] == 256

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from swizzle_sim.capture.capture import capture
 from swizzle_sim.capture.user_kernel import load, name_of, request_of
 from swizzle_sim.capture.workload import workload
 from swizzle_sim.cli.proposer_options import with_levers
@@ -38,13 +39,15 @@ def compiled(monkeypatch, uncompiled):  # noqa: F811
     """A made-up compiler: two warps spill, one needs too much LDS; what it compiled."""
     launches = []
 
-    def compiled(launch, arch):
+    def compiled(launch, arch, processes=1):
         launches.append(launch)
         lds = 1 << 20 if launch.num_warps == 1 else 0
         found = Resources(threads=64 * launch.num_warps, vgprs=64, lds_bytes=lds, instructions_in_flight=2, source=arch)
         return SimpleNamespace(resources=found, vgpr_spills=3 * (launch.num_warps == 2), sgpr_spills=0)
 
-    monkeypatch.setattr("swizzle_sim.tuning.template.compile_launch", compiled)
+    monkeypatch.setattr(
+        "swizzle_sim.tuning.template.compile_each", lambda all, *how: [compiled(one, *how) for one in all]
+    )
     monkeypatch.setattr("swizzle_sim.tuning.template.has_compiler", lambda gpu: True)
     return launches
 
@@ -142,12 +145,19 @@ def test_limits_prune_before_a_compile(compiled):
 
 
 @needs_triton
+def test_products_that_a_loop_holds_at_once_rule_out_a_compile(compiled):
+    template = Template(kernel("attention", B=1, H=2, S=512, D=64), gpu("h100"))
+    alone, both = ({**template.start, "num_warps": 4, "BLOCK_N": one} for one in (128, 256))
+    template.prepare([alone, both, alone], processes=2)
+    assert len(compiled) == 1 and template.instance(alone).resources and not template.is_plausible(both)
+    assert "registers a lane" in template.instance(both).why and len(compiled) == template.compiled == 1
+
+
+@needs_triton
 def test_a_users_instances_are_captured_once_for_their_constants(typed, compiled, monkeypatch):
     captured = []
-    whole = load.__globals__["capture_file"]
-    monkeypatch.setattr(
-        "swizzle_sim.capture.user_kernel.capture_file", lambda *a, **k: captured.append(a[0]["sizes"]) or whole(*a, **k)
-    )
+    keep = lambda launch: captured.append(launch.constexprs) or capture(launch)  # noqa: E731
+    monkeypatch.setattr("swizzle_sim.tuning.template.capture", keep)
     words = ("optimize", str(FILE), "--tune", "configuration", "--compile", "--replay", "lockstep")
     found = typed(*words, "--evaluations", "5", "--json").json
     assert len(captured) == len({json.dumps(one, sort_keys=True) for one in captured}) > 1

@@ -5,7 +5,7 @@ same for any number of processes. Needs Triton and no GPU.
 
 An instance is a kernel with other constants and an order, as ``--tune -o`` writes it. Both are interpreted at one small
 size, drawn from those at which a written instance is compared. An instance that a rewrite refuses is drawn anew, and
-counted.
+counted; so is one that the search rules out by its capture, as it reads past a tensor or stores something else.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from swizzle_sim.capture.process import shared_worker
 from swizzle_sim.capture.user_kernel import load
@@ -27,7 +26,7 @@ from swizzle_sim.capture.workload import workload
 from swizzle_sim.search.ranking import OBJECTIVES
 from swizzle_sim.tuning.compare import Pair, compare_launches, small_pairs
 from swizzle_sim.tuning.levers import Levers
-from swizzle_sim.tuning.template import Template
+from swizzle_sim.tuning.template import Template, Values
 from swizzle_sim.tuning.written import instance_text
 from swizzle_sim.workload.kernels import is_user_kernel, kernel
 from xcd_model import gpu
@@ -49,8 +48,8 @@ SHARE = 25  # instances of one process at a time
 MOST_ITEMS = 128  # of a block: the interpreter works item by item
 
 
-def drawn(levers: Levers, draw: random.Random, folder: Path, refused: Counter[str]) -> Iterator[tuple[str, Pair]]:
-    """Instances of one kernel without end, each in words and as the launches to compare."""
+def drawn(levers: Levers, draw: random.Random, folder: Path, refused: Counter[str]) -> Iterator[tuple[Values, Pair]]:
+    """Instances of one kernel without end, each by its constants and as the launches to compare."""
     template = levers.template
     base = template.base
     original = workload(base.file or base.name, base.problem)
@@ -73,7 +72,7 @@ def drawn(levers: Levers, draw: random.Random, folder: Path, refused: Counter[st
         path.parent.mkdir()
         path.write_bytes(text)
         constants = dict(other.constexprs)
-        yield words, (f"{words} at {what}", even, one, replace(other, text_from=path, constexprs=constants))
+        yield values, (f"{words} at {what}", even, one, replace(other, text_from=path, constexprs=constants))
 
 
 def compared(name: str, count: int, seed: int, share: int = 0) -> tuple[int, int, list[str], Counter[str]]:
@@ -88,26 +87,35 @@ def compared(name: str, count: int, seed: int, share: int = 0) -> tuple[int, int
         found = drawn(levers, random.Random(f"{seed} {name}" + f" {share}" * (share > 0)), Path(folder), refused)
         while same + len(wrong) < count:
             batch = [next(found) for _ in range(min(AT_ONCE, count - same - len(wrong)))]
-            done = _compared(base.launch.path, [pair for _, pair in batch], Path(folder), seed, wrong, refused)
+            done = _compared(levers.template, batch, Path(folder), seed, wrong, refused)
             same, exact = same + done[0], exact + done[1]
     return same, exact, wrong, refused
 
 
-def _compared(path: Path, pairs: list[Pair], folder: Path, seed: int, wrong: list[str], refused: Counter[str]) -> Any:
+def _compared(
+    template: Template,
+    drawn: list[tuple[Values, Pair]],
+    folder: Path,
+    seed: int,
+    wrong: list[str],
+    refused: Counter[str],
+) -> tuple[int, int]:
     """Compare at once; where one of them differs, each by itself."""
     try:
-        found = compare_launches(path, pairs, folder, seed)
+        found = compare_launches(template.base.launch.path, [pair for _, pair in drawn], folder, seed)
         refused["ragged, where constants divide no size"] += len(found.not_at)
         return len(found.cases), found.exact
     except RewriteError as error:
-        if len(pairs) == 1:
-            even = pairs[0][1]
-            if even:
-                wrong.append(str(error))
+        if len(drawn) == 1:
+            values, (_, even, *_) = drawn[0]
+            if even and template.kernel(values) is None:
+                refused[f"{template.base.name}: ruled out, {template.instance(values).pruned}"] += 1
+            elif even:
+                wrong.append(f"{drawn[0][1][0]}: {error}")
             else:
                 refused["ragged, where constants divide no size, or the original does not run"] += 1
             return 0, 0
-    each = [_compared(path, [pair], folder, seed, wrong, refused) for pair in pairs]
+    each = [_compared(template, [one], folder, seed, wrong, refused) for one in drawn]
     return sum(one[0] for one in each), sum(one[1] for one in each)
 
 
@@ -134,7 +142,8 @@ def main(words: list[str]) -> int:
     for same, exact, differ, left in done:
         total += Counter({"equal": same, "bit for bit": exact})
         wrong, refused = wrong + differ, refused + left
-        print(f"{total['equal']} equal, {total['bit for bit']} of them bit for bit, {len(wrong)} wrong", flush=True)
+        said = (f"{total['equal']} equal, {total['bit for bit']} of them bit for bit, {len(wrong)} wrong", *differ)
+        print(*said, sep="\n", flush=True)
     print(json.dumps({**total, "wrong": wrong, "drawn anew": dict(refused)}, indent=1))
     return 1 if wrong else 0
 
