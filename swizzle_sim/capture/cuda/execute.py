@@ -10,7 +10,6 @@ import os
 import resource
 import struct
 import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -28,6 +27,7 @@ RUN_S = 600.0  # of a process that runs workgroups
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000  # of <linux/sched.h>
 ARENA = 1 << 44  # address of the first tensor, as in runtime.cpp
 DRAWN, GIVEN, ZEROS = range(3)  # how the items of a tensor begin
+OURS = ("kernel.ii", "shim.h", "runtime.cpp", "?")  # beginnings of lines that no user wrote
 WHERES = ("reads", "writes")
 
 
@@ -37,7 +37,7 @@ class Run:
 
     ``start`` (n + 1,) and ``first_byte``, ``pattern`` (n_instructions,) as in a trace; pattern p has the lanes
     ``lanes[at[p] : at[p + 1]]``, each (thread, bytes from the first, bytes), and ``head[p]``: tensor, whether it writes,
-    and its place in the code.
+    and its places in the code and in the caller's.
     """
 
     start: np.ndarray
@@ -47,6 +47,7 @@ class Run:
     head: np.ndarray
     lanes: np.ndarray
     shared_bytes: int
+    seconds: float  # of a processor
 
     def of(self, row: int) -> tuple[np.ndarray, np.ndarray]:
         """First byte and pattern of each instruction of a workgroup."""
@@ -61,15 +62,13 @@ class Run:
 
 
 class Program:
-    """A launch's kernel as a program of this machine, in a folder that goes with it."""
+    """A launch's kernel as a program of this machine, in a folder."""
 
-    def __init__(self, launch: Launch, space: AddressSpace):
-        self.launch, self.space = launch, space
-        self._kept = tempfile.TemporaryDirectory(prefix="swizzle-sim-")
-        self.folder = Path(self._kept.name)
+    def __init__(self, launch: Launch, space: AddressSpace, folder: Path):
+        self.launch, self.space, self.folder = launch, space, folder
         options = launch.options
         flags = [one.replace("-I", f"-I{launch.path.parent}/", 1) if _is_beside(one) else one for one in options["flags"]]
-        self.source = DeviceSource(launch.path, os.environ.get("CXX", "g++"), flags, self.folder)
+        self.source = DeviceSource(launch.path, launch.function, os.environ.get("CXX", "g++"), flags, self.folder)
         template = f"<{options['template']}>" if options["template"] else ""
         call = f"swz_call({launch.function}{template}, given, count);"
         file = self.source.prepare(call, f"{launch.path.name} as launched")
@@ -92,7 +91,7 @@ class Program:
         with (self.folder / "result").open("wb") as result, (self.folder / "question").open("w+b") as asked:
             asked.write(question)
             asked.seek(0)
-            begin = partial(_confine, result.fileno())
+            begin, before = partial(_confine, result.fileno()), _seconds()
             try:
                 done = subprocess.run(
                     [str(self.program)], stdin=asked, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -100,7 +99,7 @@ class Program:
                 )  # fmt: skip
             except subprocess.TimeoutExpired:
                 raise self.error(f"stopped after {RUN_S:g} s; use a smaller problem") from None
-        return self._read((self.folder / "result").read_bytes(), done.returncode)
+        return self._read((self.folder / "result").read_bytes(), done.returncode, _seconds() - before)
 
     def _question(self, workgroups: Sequence[int], given: Mapping[int, np.ndarray], is_drawn: bool) -> bytes:
         space, launch = self.space, self.launch
@@ -122,7 +121,7 @@ class Program:
             return 2, struct.unpack("<q", struct.pack("<d", value))[0]
         return 1, value if value < 2**63 else value - 2**64
 
-    def _read(self, result: bytes, status: int) -> Run:
+    def _read(self, result: bytes, status: int, seconds: float) -> Run:
         if len(result) >= 16 and (head := np.frombuffer(result[:16], np.int64))[0] == 1:
             parts, at = [], 16
             while at < len(result):
@@ -130,18 +129,19 @@ class Program:
                 parts.append(np.frombuffer(result, np.int64, count, at + 8))
                 at += 8 + 8 * count
             start, first, pattern, begins, heads, lanes = parts
-            return Run(start, first, pattern, begins, heads.reshape(-1, 3), lanes.reshape(-1, 3), int(head[1]))
+            shown = (heads.reshape(-1, 4), lanes.reshape(-1, 3))
+            return Run(start, first, pattern, begins, *shown, int(head[1]), seconds)
         raise self._failed(result, status)
 
     def _failed(self, result: bytes, status: int) -> CaptureError:
-        if len(result) < 48:
+        if len(result) < 56:
             return self.error(
                 f"the process that ran it ended with status {status} and no answer: it waits for another workgroup, "
                 "or its stack or memory are too small; use a smaller problem"
             )
-        kind, pc, where, x, y, z = np.frombuffer(result[:48], np.int64).tolist()
-        words = result[48:].decode("utf-8", "replace")
-        place = f"{self._line(pc)}: " if pc else ""
+        kind, pc, caller, where, x, y, z = np.frombuffer(result[:56], np.int64).tolist()
+        words = result[56:].decode("utf-8", "replace")
+        place = f"{self._line(pc, caller)}: " if pc else ""
         if -kind == 4 and words == "arguments":
             return self.error(f"takes {where} arguments, and {len(self.launch.options['parameters'])} are declared", "arguments")
         if -kind == 4:
@@ -160,20 +160,26 @@ class Program:
     def line_of(self, found: Run, row: int, instruction: int) -> str:
         """``FILE:LINE`` of an instruction of a workgroup."""
         patterns = found.of(row)[1]
-        return self._line(int(found.head[patterns[instruction], 2])) if patterns.size else self.launch.path.name
+        return self._line(*found.head[patterns[instruction], 2:].tolist()) if patterns.size else self.launch.path.name
 
-    def _line(self, pc: int) -> str:
-        """``FILE:LINE`` of a place in the code; the file where binutils are not installed."""
+    def _line(self, *places: int) -> str:
+        """``FILE:LINE`` of the first place that is the user's; the file where binutils are not installed."""
         try:
             done = subprocess.run(
-                ["addr2line", "-e", str(self.program), hex(pc - 1)], capture_output=True, text=True, timeout=60, check=False
+                ["addr2line", "-e", str(self.program), *(hex(one - 1) for one in places if one)], capture_output=True, text=True, timeout=60, check=False
             )
         except (OSError, subprocess.TimeoutExpired):
             return self.launch.path.name
-        return Path(done.stdout.strip().split(" ")[0]).name
+        lines = [Path(one.split(" ")[0]).name for one in done.stdout.splitlines()]
+        return next((one for one in lines if not one.startswith(OURS)), self.launch.path.name)
 
     def error(self, words: str, code: str = "capture") -> CaptureError:
         return CaptureError(f"{self.launch.path.name}: {self.launch.function}: {words}", code=code)
+
+
+def _seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _is_beside(flag: str) -> bool:

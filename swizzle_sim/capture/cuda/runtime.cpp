@@ -40,7 +40,7 @@ const uintptr_t ARENA = 1ull << 44;  // where the tensors begin
 const int STACK = 1 << 17, RECENT = 8, PADDING = 64;
 enum State { READY, IN_WARP, AT_BARRIER, DONE };
 
-struct Event { uint64_t key; uintptr_t pc, address; uint32_t size; bool is_write; };
+struct Event { uint64_t key; uintptr_t pc, caller, address; uint32_t size; bool is_write; };
 
 struct Lane {
   uint3 thread;
@@ -50,7 +50,7 @@ struct Lane {
   jmp_buf at;
   ucontext_t first;
   uint64_t path = 0;
-  std::vector<uint64_t> callers;
+  std::vector<uint64_t> callers, places;  // paths of the calls below, and where they were made
   std::vector<Event> events;
   uintptr_t recent[RECENT] = {};
   unsigned next = 0;
@@ -58,7 +58,7 @@ struct Lane {
   char slot[16], shown[16];
 };
 
-struct Instruction { uint64_t key; uintptr_t pc; unsigned turn; bool is_write; std::vector<std::pair<unsigned, Event>> lanes; };
+struct Instruction { uint64_t key; uintptr_t pc, caller; unsigned turn; bool is_write; std::vector<std::pair<unsigned, Event>> lanes; };
 
 std::vector<Lane> lanes;
 Lane *now = nullptr;
@@ -87,7 +87,8 @@ void put(const std::vector<int64_t> &values) {
 }
 
 [[noreturn]] void fail(int64_t kind, uintptr_t pc, int64_t where, const char *text) {
-  int64_t head[] = {-kind, (int64_t)pc, where, (int64_t)blockIdx.x, (int64_t)blockIdx.y, (int64_t)blockIdx.z};
+  int64_t caller = now && !now->places.empty() ? now->places.back() : 0;
+  int64_t head[] = {-kind, (int64_t)pc, caller, where, (int64_t)blockIdx.x, (int64_t)blockIdx.y, (int64_t)blockIdx.z};
   put(head, sizeof head), put(text, strlen(text));
   _exit(3);
 }
@@ -116,7 +117,7 @@ void touch(uintptr_t address, size_t bytes, bool is_write, uintptr_t pc) {
       if (one == (address << 5 | bytes)) return;
     now->recent[now->next++ % RECENT] = address << 5 | bytes;
   }
-  now->events.push_back({(now->path * 1000003) ^ pc, pc, offset, (uint32_t)bytes, is_write});
+  now->events.push_back({(now->path * 1000003) ^ pc, pc, now->places.empty() ? 0 : now->places.back(), offset, (uint32_t)bytes, is_write});
 }
 
 void wait(State state) {
@@ -163,7 +164,7 @@ void emit(const Instruction &one) {  // as one instruction for each tensor: its 
     std::string text((const char *)key.data(), 8 * key.size());
     auto found = patterns.emplace(text, (int64_t)patterns.size());
     if (found.second) {
-      pattern_head.insert(pattern_head.end(), {key[0], key[1], (int64_t)one.pc});
+      pattern_head.insert(pattern_head.end(), {key[0], key[1], (int64_t)one.pc, (int64_t)one.caller});
       pattern_lane.insert(pattern_lane.end(), key.begin() + 2, key.end());
       pattern_start.push_back(pattern_lane.size() / 3);
     }
@@ -187,7 +188,7 @@ void flush() {  // the accesses since the last barrier, those of one statement a
       if (next == order.end() || next->key != event.key || next->turn != turn) {
         uint64_t name = (event.key + turn * 0x9E3779B97F4A7C15ull) * 0xD6E8FEB86659FD93ull;
         auto at = known.find(name);
-        next = at != known.end() ? at->second : order.insert(next, {event.key, event.pc, turn, event.is_write, {}});
+        next = at != known.end() ? at->second : order.insert(next, {event.key, event.pc, event.caller, turn, event.is_write, {}});
         if (at == known.end()) known[name] = next;
       }
       next->lanes.push_back({(unsigned)i, event});
@@ -220,7 +221,7 @@ void run_warp(size_t first, size_t end) {
 }
 
 void run_workgroup() {
-  for (auto &lane : lanes) lane.state = READY, lane.path = 0, lane.callers.clear();
+  for (auto &lane : lanes) lane.state = READY, lane.path = 0, lane.callers.clear(), lane.places.clear();
   for (bool alive = true; alive;) {
     for (size_t first = 0; first < lanes.size(); first += warpSize)
       run_warp(first, std::min(lanes.size(), first + warpSize));
@@ -265,7 +266,7 @@ int64_t next() {
   return value;
 }
 
-void prepare_memory(bool is_drawn) {  // zeros, or numbers near 1/2 whatever their type, in pages that many tensors share
+void prepare_memory(bool is_drawn) {  // zeros, or numbers above 1 in any type: 1 to 4096 in float, 1.9 to 8 in half
   arena_bytes = next();
   const size_t block = 1 << 21;
   size_t room = (arena_bytes + block - 1) / block * block;
@@ -274,7 +275,7 @@ void prepare_memory(bool is_drawn) {  // zeros, or numbers near 1/2 whatever the
   uint32_t draw = 1;
   if (is_drawn)
     for (size_t i = 0; i < std::min(room, (size_t)1 << 28) / 2; ++i)
-      ((uint16_t *)ARENA)[i] = 0x3800 | ((draw = draw * 1664525 + 1013904223) >> 22);
+      ((uint16_t *)ARENA)[i] = 0x3f80 + ((draw = draw * 1664525 + 1013904223) >> 16) % 0x600;
   for (int64_t count = next(); count--;) {
     tensor_first.push_back(next()), tensor_bytes.push_back(next());
     int64_t kind = next();  // 0 as drawn, 1 given, 2 zeros
@@ -317,12 +318,12 @@ void __tsan_vptr_read(void **) {}
 void __tsan_init() {}
 void __tsan_func_entry(void *caller) {
   if (!now) return;
-  now->callers.push_back(now->path);
+  now->callers.push_back(now->path), now->places.push_back((uintptr_t)caller);
   now->path = now->path * 31 + (uintptr_t)caller;
 }
 void __tsan_func_exit() {
   if (!now || now->callers.empty()) return;
-  now->path = now->callers.back(), now->callers.pop_back();
+  now->path = now->callers.back(), now->callers.pop_back(), now->places.pop_back();
 }
 static void copy(char *to, const char *from, size_t bytes) {
   if (to < from) for (size_t i = 0; i < bytes; ++i) to[i] = from[i];

@@ -382,6 +382,8 @@ inline hipError_t hipGetLastError() { return hipSuccess; }
 inline const char *cudaGetErrorString(cudaError_t) { return ""; }
 inline const char *hipGetErrorString(hipError_t) { return ""; }
 
+namespace cuda { namespace std = ::std; }
+
 // the call of a kernel with what a declaration gives
 
 template <class P> P swz_take(const SwzArgument &given) {

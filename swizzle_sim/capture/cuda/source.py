@@ -59,10 +59,12 @@ class DeviceSource:
     """A file's text on its way to the compiler."""
 
     path: Path
+    function: str
     compiler: str
     flags: Sequence[str]  # such as ``-I`` and ``-D``
     folder: Path  # for what is written
     headers: list[str] = field(default_factory=list)  # that were not found, and count as empty
+    without: list[str] = field(default_factory=list)  # errors of device code that was cut away
     text: str = ""
 
     @property
@@ -166,15 +168,25 @@ class DeviceSource:
                 yield one.end(), end
 
     def _cut(self, said: str) -> bool:
-        """Cut away the host's declarations that errors are in, and kernel launches at first; whether there are any."""
+        """Cut away declarations that do not compile: at first launches, then others of the host, at last of the device.
+
+        The kernel stays; what it needs of the others is an error of its own then.
+        """
         masked = _masked(self.text)
-        items = [one for one in _items(masked) if not one.is_device]
-        launching = [one for one in items if "<<<" in masked[one.first : one.end]]
-        if not launching:
-            wrong = self._offsets({(one[0], int(one[1])) for one in _ERROR.findall(said)})
-            launching = [one for one in items if any(one.first < end and first < one.end for first, end in wrong)]
-        self.text = _cut_out(self.text, [(one.first, one.end, "") for one in launching])
-        return bool(launching)
+        items = list(_items(masked))
+        cut = [one for one in items if not one.is_device and "<<<" in masked[one.first : one.end]]
+        if not cut:
+            errors = _ERROR.findall(said)
+            wrong = self._offsets({(one[0], int(one[1])) for one in errors})
+            kernel = re.compile(rf"__global__[^;{{]*\b{self.function.rpartition(':')[2]}\s*\(")
+            cut = [one for one in items if any(one.first < end and first < one.end for first, end in wrong)]
+            cut = [one for one in cut if not kernel.search(masked, one.first, one.end)]
+            if any(not one.is_device for one in cut):
+                cut = [one for one in cut if not one.is_device]
+            elif cut:
+                self.without += [f"{Path(one[0]).name}:{one[1]}: {one[2]}" for one in errors]
+        self.text = _cut_out(self.text, [(one.first, one.end, "") for one in cut])
+        return bool(cut)
 
     def _offsets(self, lines: Iterable[tuple[str, int]]) -> list[tuple[int, int]]:
         """Places in the text of lines of files."""
@@ -196,6 +208,7 @@ class DeviceSource:
         first = next((one for one in errors if "_entry" not in one[0]), errors[0] if errors else None)
         words = f"{Path(first[0]).name}:{first[1]}: {first[2]}" if first else said.strip()[-300:]
         more = f" (and {len(errors) - 1} errors more)" if len(errors) > 1 else ""
+        more += f"; left out before, as it does not compile: {self.without[0]}" if self.without else ""
         stubs = f"; headers not found, taken as empty: {', '.join(self.headers[:6])}" if self.headers else ""
         raise CaptureError(
             f"{self.name}: not followed: {words}{more}{stubs}; give folders of headers and macros by "

@@ -9,10 +9,11 @@ refuses the capture. Run again on other numbers, workgroups touch the same: data
 from __future__ import annotations
 
 import itertools
-import time
+import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from xcd_model.trace.coalesce import WAVE_SIZE, Touched
 from xcd_model.trace.l1_passes import passes_of
 from xcd_model.trace.trace import SECTOR_BYTES, waves_of
 
-WHOLE_S = 30.0  # of a grid that is run workgroup by workgroup
+WHOLE_S, LONG_S = 20.0, 300.0  # of a grid that is run whole; of one whose workgroups are not alike
 RANDOM = 6  # workgroups drawn of each part of the grid
 AGAIN = 3  # workgroups run again on other numbers
 DEPENDS = (
@@ -78,23 +79,33 @@ class Part:
 
 def capture_cuda(launch: Launch, grid: Grid, *, line_bytes: int, full: bool = False, seed: int = 0) -> CudaCapture:
     """Capture a launch whose workgroups a swizzle permutes as ``grid`` says."""
-    program = Program(launch, AddressSpace.place(launch.storage))
+    with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder:
+        program = Program(launch, AddressSpace.place(launch.storage), Path(folder))
+        return _captured(program, grid, line_bytes, full=full, seed=seed)
+
+
+def _captured(program: Program, grid: Grid, line_bytes: int, *, full: bool, seed: int) -> CudaCapture:
+    launch = program.launch
     given, parts = _given(program.space, launch, seed), parts_of(grid)
     draw = np.random.default_rng(seed)
     sample = sorted(set().union(*(one.sample(draw) for one in parts)))
-    began = time.monotonic()
     found = program.run(sample, given)
-    each_s = (time.monotonic() - began) / len(sample)
+    whole_s = found.seconds / len(sample) * grid.num_pids
     _check_again(program, found, sample, given)
     checked: list[int] = []
-    if full or each_s * grid.num_pids < WHOLE_S:
+    paths = None
+    if not full and whole_s > WHOLE_S:
+        rows = {w: i for i, w in enumerate(sample)}
+        try:
+            paths = [_spread(program, found, rows, one, checked) for one in parts]
+        except CaptureError:
+            if whole_s > LONG_S:
+                raise
+    if paths is None:
         if len(sample) < grid.num_pids:
-            sample = list(range(grid.num_pids))
+            sample, checked = list(range(grid.num_pids)), []
             found = program.run(sample, given)
         paths = _as_they_ran(found)
-    else:
-        rows = {w: i for i, w in enumerate(sample)}
-        paths = [_spread(program, found, rows, one, checked) for one in parts]
     trace, sectors = _trace(program, found, paths, line_bytes)
     shared = found.shared_bytes + launch.options["shared_bytes"]
     return CudaCapture(trace, len(sample), tuple(sorted(checked)), len(parts) if checked else 0, shared, program.files, sectors)
@@ -179,7 +190,7 @@ def _not_alike(program: Program, found: Run, rows: Mapping[int, int], one: int, 
     place = program.line_of(found, rows[one], at)
     return program.error(
         f"{place}: workgroup {one} touches other bytes than its distance from workgroup {other} says, so every workgroup "
-        f"has to be run, which takes more than {WHOLE_S:g} s: use a smaller problem, say tiles=..., or capture --full",
+        f"has to be run, which takes more than {LONG_S:g} s: use a smaller problem, say tiles=..., or capture --full",
         "not-followed",
     )
 
@@ -191,7 +202,7 @@ def _trace(program: Program, found: Run, paths: list[ControlFlowPath], line_byte
     templates, sectors, warp = Templates(), Counter({"loads": 0, "stores": 0}), 64 if program.source.is_hip else 32
     numbers = np.empty(kinds.size, np.int64)
     for k, (pattern, phase) in enumerate(zip(*divmod(kinds, line_bytes), strict=True)):
-        tensor, is_write, _ = found.head[pattern].tolist()
+        tensor, is_write = found.head[pattern, :2].tolist()
         lanes = found.lanes[found.at[pattern] : found.at[pattern + 1]]
         touched, of_warps = _coalesced(lanes, int(phase), line_bytes, warp)
         numbers[k] = templates.number(touched, tensor, bool(is_write))
