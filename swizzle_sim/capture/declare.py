@@ -188,10 +188,10 @@ class KernelDeclaration:
         arguments = {name: arguments[name] for name in sorted(arguments, key=lambda n: place[n])}
         constexprs, options, config = self._decided(arguments, constexprs)
         if self.cuda is not None:
-            if missing := [one for one in order if one not in given]:
-                raise self._wrong(f"{', '.join(missing)} is a parameter, and no argument is given", "arguments")
-            if unknown := [one for one in given if one not in order]:
-                raise self._wrong(f"{unknown[0]} is no parameter; there is: {', '.join(order)}", "arguments")
+            if given.keys() ^ set(order):
+                raise self._wrong(
+                    f"arguments are {', '.join(given)}; its parameters are {', '.join(order)}", "arguments"
+                )
             options |= self.cuda.at(s, order)
         return Launch(
             path=self.path,

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from swizzle_sim.capture.cuda.source import SUFFIXES, parameters_of as parameters_of_c
+from swizzle_sim.capture.cuda.source import SUFFIXES
+from swizzle_sim.capture.cuda.source import parameters_of as parameters_of_c
 from swizzle_sim.capture.sliced_module import SlicedModule, file_of_module, read_once, sliced_module
 from swizzle_sim.capture.stand_ins import StandIn, TensorStandIn
 from swizzle_sim.triton_source.source_file import SourceFile, defaults_of, parameters_of

@@ -175,7 +175,7 @@ def _capture_cuda(
     launch: Launch, described: Mapping[str, Any], request: Mapping[str, Any], **options: Any
 ) -> tuple[Trace, dict[str, Any]]:
     """As `capture_file`, of CUDA or HIP: there is no launch of Triton's, so nothing compiles or rewrites it."""
-    facts, asked = described["facts"], launch.options
+    facts, asked = described["facts"], dict[str, Any](launch.options)
     found = capture_cuda(launch, Grid.from_dict({**facts, **described}), **options)
     of_arrays = [PEAK[array.dtype] for array in launch.arrays.values() if array.dtype in PEAK]
     resources = {

@@ -63,7 +63,8 @@ def _declared(name: str, sizes: Mapping[str, int], config: Mapping[str, int] | N
     pinned = {key: request[key] for key in ("config",) if key in request}
     facts, function = described["facts"], Path(described["launch"]["path"])
     if function.suffix in SUFFIXES:
-        raise RewriteError(f"is CUDA or HIP, which is not rewritten: put best.hip of its run into {function.name}", path=name)
+        words = f"is CUDA or HIP, which is not rewritten: put best.hip of its run into {function.name}"
+        raise RewriteError(words, path=name)
     return Workload(
         name=facts["name"],
         problem=facts["problem"],

@@ -126,8 +126,8 @@ def two(name="out", items=64):
     ("function", "arguments", "words"),
     [
         ("histogram", {"values": Array(shape=(64,), **FP32), "counts": Array(shape=(64,), dtype="int32")},
-         r"cuda_kernels.cu:\d+: which bytes are touched depends on data: declare the tensor with is_index=True"),
-        ("past_its_end", two(), r"cuda_kernels.cu:50: reads byte 256 of values \(256 bytes\), in workgroup \(1, 0, 0\)"),
+         r"cuda_kernels.cu:46: which bytes are touched depends on data: declare the tensor with is_index=True"),
+        ("past_its_end", two(), r"cuda_kernels.cu:50: reads byte 256 of values \(256 bytes\), in workgroup \(1, "),
         ("in_assembly", two(), r"cuda_kernels.cu:57: inline assembly \(ld.global.nc.f32 .*\) is reached"),
         ("on_tensor_cores", {"values": Array(shape=(64,), dtype="fp16"), "out": Array(shape=(64,), **FP32)},
          r"not followed: cuda_kernels.cu:61: .nvcuda. has not been declared.*taken as empty: torch/extension.h"),
@@ -152,7 +152,7 @@ def test_wrong_declarations_are_named():
     ):
         with pytest.raises(SizeError, match=words):
             taken("histogram", {"values": Array(shape=(64,), **FP32), "counts": Array(shape=(9,), **FP32)}, 1, **change)
-    with pytest.raises(CaptureError, match="counts is a parameter, and no argument is given"):
+    with pytest.raises(CaptureError, match="arguments are values; its parameters are values, counts"):
         taken("histogram", {"values": Array(shape=(64,), **FP32)}, 1, block=32)
     with pytest.raises(CaptureError, match="holds no __global__ function launch"):
         taken("launch", {}, 1, block=32)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import resource
 import struct
 import subprocess
@@ -14,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -36,8 +38,8 @@ class Run:
     """Accesses of some workgroups; an instruction is a pattern of lanes from its first byte on.
 
     ``start`` (n + 1,) and ``first_byte``, ``pattern`` (n_instructions,) as in a trace; pattern p has the lanes
-    ``lanes[at[p] : at[p + 1]]``, each (thread, bytes from the first, bytes), and ``head[p]``: tensor, whether it writes,
-    and its places in the code and in the caller's.
+    ``lanes[at[p] : at[p + 1]]``, each (thread, bytes from the first, bytes), and ``head[p]``: its tensor, whether it
+    writes, and its places in the code and in the caller's.
     """
 
     start: np.ndarray
@@ -66,10 +68,10 @@ class Program:
 
     def __init__(self, launch: Launch, space: AddressSpace, folder: Path):
         self.launch, self.space, self.folder = launch, space, folder
-        options = launch.options
-        flags = [one.replace("-I", f"-I{launch.path.parent}/", 1) if _is_beside(one) else one for one in options["flags"]]
+        self.options = dict[str, Any](launch.options)
+        flags = [re.sub("^-I(?!/)", f"-I{launch.path.parent}/", one) for one in self.options["flags"]]
         self.source = DeviceSource(launch.path, launch.function, os.environ.get("CXX", "g++"), flags, self.folder)
-        template = f"<{options['template']}>" if options["template"] else ""
+        template = f"<{self.options['template']}>" if self.options["template"] else ""
         call = f"swz_call({launch.function}{template}, given, count);"
         file = self.source.prepare(call, f"{launch.path.name} as launched")
         self.files = {one: digest(one) for one in self.source.files}
@@ -109,8 +111,8 @@ class Program:
             data.append(_packed([int(space.base[i]), int(space.size[i]), kind]))
             if i in given:
                 data.append(np.ascontiguousarray(given[i]).tobytes())
-        sides = [*(*launch.grid, 1, 1)[:3], *launch.options["block"], 64 if self.source.is_hip else 32]
-        arguments = [self._argument(name, launch.arguments.get(name, 0)) for name in launch.options["parameters"]]
+        sides = [*(*launch.grid, 1, 1)[:3], *self.options["block"], 64 if self.source.is_hip else 32]
+        arguments = [self._argument(name, launch.arguments.get(name, 0)) for name in self.options["parameters"]]
         tail = [*sides, len(arguments), *(n for pair in arguments for n in pair), len(workgroups), *workgroups]
         return b"".join([*data, _packed(tail)])
 
@@ -143,7 +145,7 @@ class Program:
         words = result[56:].decode("utf-8", "replace")
         place = f"{self._line(pc, caller)}: " if pc else ""
         if -kind == 4 and words == "arguments":
-            return self.error(f"takes {where} arguments, and {len(self.launch.options['parameters'])} are declared", "arguments")
+            return self.error(f"takes {where} arguments, not {len(self.options['parameters'])}", "arguments")
         if -kind == 4:
             return self.error(f"{self.launch.path.name}:{where}: {words} is reached, and not followed", "not-followed")
         if -kind == 5:
@@ -165,25 +167,21 @@ class Program:
     def _line(self, *places: int) -> str:
         """``FILE:LINE`` of the first place that is the user's; the file where binutils are not installed."""
         try:
-            done = subprocess.run(
-                ["addr2line", "-e", str(self.program), *(hex(one - 1) for one in places if one)], capture_output=True, text=True, timeout=60, check=False
-            )
+            asked = ["addr2line", "-e", str(self.program), *(hex(one - 1) for one in places if one)]
+            done = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=False)
         except (OSError, subprocess.TimeoutExpired):
             return self.launch.path.name
         lines = [Path(one.split(" ")[0]).name for one in done.stdout.splitlines()]
         return next((one for one in lines if not one.startswith(OURS)), self.launch.path.name)
 
     def error(self, words: str, code: str = "capture") -> CaptureError:
+        """Error that begins with file and function."""
         return CaptureError(f"{self.launch.path.name}: {self.launch.function}: {words}", code=code)
 
 
 def _seconds() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
-
-
-def _is_beside(flag: str) -> bool:
-    return flag.startswith("-I") and not flag.startswith("-I/")
 
 
 def _packed(numbers: Sequence[int]) -> bytes:

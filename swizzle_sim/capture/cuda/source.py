@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from xcd_model.errors import CaptureError
 
@@ -100,6 +100,7 @@ class DeviceSource:
         return self.run([self.compiler, "-x", "c++", *options, *words, *more, str(file)])
 
     def run(self, command: Sequence[str]) -> str:
+        """What a command says where it fails; empty where it does not."""
         try:
             done = subprocess.run(command, capture_output=True, timeout=COMPILE_S, cwd=self.folder, check=False)
         except subprocess.TimeoutExpired:
@@ -122,7 +123,8 @@ class DeviceSource:
             "-D__CUDACC__", "-D__NVCC__", "-D__CUDA_ARCH__=800", "-D__CUDACC_VER_MAJOR__=12"]  # fmt: skip
         out = self.folder / "preprocessed.ii"
         command = [self.compiler, "-E", "-x", "c++", "-std=c++17", f"-I{stubs}", *given, *self.flags,
-                   f"-iquote{self.path.parent}", "-include", str(HERE / "shim.h"), str(self.path), "-o", str(out)]  # fmt: skip
+                   f"-iquote{self.path.parent}", "-include", str(HERE / "shim.h"), str(self.path), "-o",
+                   str(out)]  # fmt: skip
         while said := self.run(command):
             found = _MISSING.search(said)
             where = stubs / found.group(1) if found else stubs
@@ -203,7 +205,8 @@ class DeviceSource:
                     found.append((starts[line], starts[line + 1] if line + 1 < len(starts) else end))
         return found
 
-    def refuse(self, said: str) -> None:
+    def refuse(self, said: str) -> NoReturn:
+        """Raise the compiler's first error."""
         errors = _ERROR.findall(said)
         first = next((one for one in errors if "_entry" not in one[0]), errors[0] if errors else None)
         words = f"{Path(first[0]).name}:{first[1]}: {first[2]}" if first else said.strip()[-300:]
@@ -219,7 +222,7 @@ class DeviceSource:
 
 def parameters_of(text: str, function: str) -> tuple[str, ...] | None:
     """Names of the parameters of a ``__global__`` function; None where a text has none of that name."""
-    masked = _masked(re.sub(r"//[^\n]*|/\*.*?\*/", lambda one: re.sub(r"[^\n]", " ", one.group()), text, flags=re.DOTALL))
+    masked = _masked(re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL))
     for found in re.finditer(rf"\b{re.escape(function.rpartition(':')[2])}\s*\(", masked):
         head = masked[max(masked.rfind(mark, 0, found.start()) for mark in ";}{") + 1 : found.start()]
         close = _closing(masked, found.end() - 1)
@@ -304,7 +307,7 @@ def _gnu(alignment: str) -> str:
 
 
 def _without_asm(inside: str) -> str:
-    """Statement for inline assembly: its results are zeros where it stays in registers, else it is refused if reached."""
+    """Statement for inline assembly: zeros as its results where it stays in registers, else a refusal if reached."""
     instructions = " ".join(re.findall(r'"((?:[^"\\]|\\.)*)"', re.split(r"(?<!:):(?!:)", _joined(inside))[0]))
     if _MEMORY.search(instructions):
         return f'swz_refuse("inline assembly ({re.sub(r"[^A-Za-z0-9_. ]", "", instructions)[:40].strip()})", __LINE__)'

@@ -46,10 +46,10 @@ class CudaCapture:
     executed: int  # workgroups that were run
     checked: tuple[int, ...]  # of those the ones that were compared with what a neighbour's distance says
     parts: int  # of the grid, each with its own distances
-    shared_bytes: int  # [bytes]: shared memory that is declared with its size, and touched
     dependencies: dict[str, str]  # digest of the kernel's file and of the headers that it includes
-    # sectors of 32 B that warps load and store, as a profiler counts them: ``l1tex__t_sectors_pipe_lsu_mem_global_op_ld``
+    # sectors of 32 B that warps load and store: ``l1tex__t_sectors_pipe_lsu_mem_global_op_ld`` and ``_st``
     sectors: Mapping[str, int]
+    shared_bytes: int  # [bytes]: that the launch asks for, and that is declared with its size and touched
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,8 @@ class Part:
     def sample(self, draw: np.random.Generator) -> set[int]:
         """Ids to run."""
         ids = self.members[:, -1]
-        return {self.origin, *self.steps, int(ids[-1]), *draw.choice(ids, min(RANDOM, ids.size), replace=False).tolist()}
+        drawn = draw.choice(ids, min(RANDOM, ids.size), replace=False)
+        return {self.origin, *self.steps, int(ids[-1]), *drawn.tolist()}
 
 
 def capture_cuda(launch: Launch, grid: Grid, *, line_bytes: int, full: bool = False, seed: int = 0) -> CudaCapture:
@@ -85,8 +86,7 @@ def capture_cuda(launch: Launch, grid: Grid, *, line_bytes: int, full: bool = Fa
 
 
 def _captured(program: Program, grid: Grid, line_bytes: int, *, full: bool, seed: int) -> CudaCapture:
-    launch = program.launch
-    given, parts = _given(program.space, launch, seed), parts_of(grid)
+    given, parts = _given(program.space, program.launch, seed), parts_of(grid)
     draw = np.random.default_rng(seed)
     sample = sorted(set().union(*(one.sample(draw) for one in parts)))
     found = program.run(sample, given)
@@ -107,8 +107,8 @@ def _captured(program: Program, grid: Grid, line_bytes: int, *, full: bool, seed
             found = program.run(sample, given)
         paths = _as_they_ran(found)
     trace, sectors = _trace(program, found, paths, line_bytes)
-    shared = found.shared_bytes + launch.options["shared_bytes"]
-    return CudaCapture(trace, len(sample), tuple(sorted(checked)), len(parts) if checked else 0, shared, program.files, sectors)
+    of = {"shared_bytes": found.shared_bytes + program.options["shared_bytes"], "sectors": sectors}
+    return CudaCapture(trace, len(sample), tuple(sorted(checked)), len(parts) if checked else 0, program.files, **of)
 
 
 def parts_of(grid: Grid) -> list[Part]:
@@ -189,8 +189,8 @@ def _spread(program: Program, found: Run, rows: Mapping[int, int], part: Part, c
 def _not_alike(program: Program, found: Run, rows: Mapping[int, int], one: int, other: int, at: int) -> CaptureError:
     place = program.line_of(found, rows[one], at)
     return program.error(
-        f"{place}: workgroup {one} touches other bytes than its distance from workgroup {other} says, so every workgroup "
-        f"has to be run, which takes more than {LONG_S:g} s: use a smaller problem, say tiles=..., or capture --full",
+        f"{place}: workgroup {one} touches other bytes than its distance from workgroup {other} says, so all have to "
+        f"be run, which takes more than {LONG_S:g} s: use a smaller problem, say tiles=..., or capture --full",
         "not-followed",
     )
 
