@@ -11,10 +11,12 @@ import re
 import resource
 import struct
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache
 from pathlib import Path
+from subprocess import DEVNULL
 from typing import Any
 
 import numpy as np
@@ -79,13 +81,12 @@ class Program:
         self._build(file)
 
     def _build(self, file: Path) -> None:
-        parts = [self.folder / "kernel.o", self.folder / "runtime.o"]
+        source, parts = self.source, [self.folder / "kernel.o", self.folder / "runtime.o"]
         plain = ["-O0", "-g1", "-fno-threadsafe-statics", "-fno-pic", "-fno-stack-protector", "-U_FORTIFY_SOURCE", "-c"]
-        said = self.source.compile(file, *plain, "-fsanitize=thread", "-o", str(parts[0]))
-        said = said or self.source.compile(HERE / "runtime.cpp", "-O2", "-fno-pic", "-c", "-o", str(parts[1]))
-        said = said or self.source.run([self.source.compiler, "-no-pie", *map(str, parts), "-o", str(self.program)])
-        if said:
-            self.source.refuse(said)
+        said = source.compile(file, *plain, "-fsanitize=thread", "-o", str(parts[0]))
+        parts[1].write_bytes(_runtime(source.compiler))
+        if said := said or source.run([source.compiler, "-no-pie", *map(str, parts), "-o", str(self.program)]):
+            source.refuse(said)
 
     def run(self, workgroups: Sequence[int], given: Mapping[int, np.ndarray], *, is_drawn: bool = False) -> Run:
         """Run workgroups one after the other, on zeros or on drawn numbers where no items are given."""
@@ -93,12 +94,15 @@ class Program:
         with (self.folder / "result").open("wb") as result, (self.folder / "question").open("w+b") as asked:
             asked.write(question)
             asked.seek(0)
-            begin, before = partial(_confine, result.fileno()), _seconds()
+            before = _seconds()
+            command: dict[str, Any] = {
+                "args": [str(self.program)],
+                "env": {},
+                "cwd": self.folder,
+                "preexec_fn": _confine,
+            }
             try:
-                done = subprocess.run(
-                    [str(self.program)], stdin=asked, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                    env={}, cwd=self.folder, preexec_fn=begin, pass_fds=(3,), timeout=RUN_S, check=False,
-                )  # fmt: skip
+                done = subprocess.run(**command, stdin=asked, stdout=result, stderr=DEVNULL, timeout=RUN_S, check=False)
             except subprocess.TimeoutExpired:
                 raise self.error(f"stopped after {RUN_S:g} s; use a smaller problem") from None
         return self._read((self.folder / "result").read_bytes(), done.returncode, _seconds() - before)
@@ -179,6 +183,16 @@ class Program:
         return CaptureError(f"{self.launch.path.name}: {self.launch.function}: {words}", code=code)
 
 
+@lru_cache(maxsize=4)
+def _runtime(compiler: str) -> bytes:
+    """Object file of the part that is the same for all kernels."""
+    with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder:
+        source = DeviceSource(HERE / "runtime.cpp", "", compiler, (), Path(folder))
+        if said := source.compile(source.path, "-O2", "-fno-pic", "-c", "-o", f"{folder}/runtime.o"):
+            source.refuse(said)
+        return Path(folder, "runtime.o").read_bytes()
+
+
 def _seconds() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
@@ -188,9 +202,8 @@ def _packed(numbers: Sequence[int]) -> bytes:
     return np.array(numbers, np.int64).tobytes()
 
 
-def _confine(result: int) -> None:
-    """Be a process without network, with the result as its descriptor 3 and limits; the program closes the rest."""
-    os.dup2(result, 3)
+def _confine() -> None:
+    """Be a process without network and with limits; the program itself gives up all else that it does not need."""
     libc = ctypes.CDLL(None)
     if libc.unshare(CLONE_NEWNET):
         libc.unshare(CLONE_NEWUSER | CLONE_NEWNET)

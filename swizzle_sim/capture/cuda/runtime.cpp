@@ -4,8 +4,8 @@
 //   accesses                 the compiler's calls for -fsanitize=thread; those inside the tensors are kept
 //   an instruction           accesses of one statement under one path of calls, the k-th time since a barrier
 //
-// stdin: int64 counts and places, then given items. Descriptor 3: the result, int64. Nothing else is open, and a filter
-// of system calls leaves reading, writing and memory.
+// stdin: int64 counts and places, with given items. stdout: the result, int64. Nothing else is open, and a filter of
+// system calls leaves reading, writing and memory.
 #include <csetjmp>
 #include <csignal>
 #include <cstddef>
@@ -20,6 +20,7 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -258,7 +259,10 @@ void close_down() {
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
-__attribute__((constructor(101))) void before_the_users_code() { close_down(); }
+__attribute__((constructor(101))) void before_the_users_code() {
+  dup2(1, 3), close(1);  // what a kernel prints is not the result
+  if (open("/dev/null", O_WRONLY) == 1) close_down();
+}
 
 int64_t next() {
   int64_t value = 0;

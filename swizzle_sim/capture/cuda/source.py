@@ -82,6 +82,7 @@ class DeviceSource:
         self.text = self._edited(self._preprocessed())
         ending = f'\n# 1 "{where}"\nvoid swz_entry(const SwzArgument *given, size_t count) {{ {call} }}\n'
         file = self.folder / "kernel.ii"
+        self._cut("")
         for _ in range(MOST_ROUNDS):
             file.write_text(self.text + ending, encoding="utf-8")
             said = self.compile(file, "-fsyntax-only")
