@@ -22,7 +22,6 @@ from swizzle_sim.base.disk_cache import cache_home, key_of
 from swizzle_sim.capture.capture import LINE_BYTES, Captured, capture, capture_all
 from swizzle_sim.capture.check import check_tiles
 from swizzle_sim.capture.cuda.source import SUFFIXES
-from swizzle_sim.capture.cuda.trace import capture_cuda
 from swizzle_sim.capture.declare import PEAK
 from swizzle_sim.capture.kernel_file import digest
 from swizzle_sim.capture.occupancy import (
@@ -175,6 +174,8 @@ def _capture_cuda(
     launch: Launch, described: Mapping[str, Any], request: Mapping[str, Any], **options: Any
 ) -> tuple[Trace, dict[str, Any]]:
     """As `capture_file`, of CUDA or HIP: there is no launch of Triton's, so nothing compiles or rewrites it."""
+    from swizzle_sim.capture.cuda.trace import capture_cuda  # noqa: PLC0415  (of Linux)
+
     facts, asked = described["facts"], dict[str, Any](launch.options)
     found = capture_cuda(launch, Grid.from_dict({**facts, **described}), **options)
     of_arrays = [PEAK[array.dtype] for array in launch.arrays.values() if array.dtype in PEAK]
@@ -184,6 +185,7 @@ def _capture_cuda(
         "source": f"{asked['vgprs']} registers and {asked['instructions_in_flight']} loads in flight as declared",
     }  # fmt: skip
     ran = f"{found.executed} of {found.trace.n_workgroups} workgroups run on this machine"
+    ran += f" ({found.left_out})" if found.left_out else ""
     return found.trace, {
         **{key: described[key] for key in ("grid", "grids", "source")},
         "facts": {**facts, "dtype": facts["dtype"] or [*of_arrays, "fp32"][0], "flops": facts["flops"] or 0.0},

@@ -68,11 +68,6 @@ class DeviceSource:
     text: str = ""
 
     @property
-    def name(self) -> str:
-        """What errors call the file."""
-        return self.path.name
-
-    @property
     def is_hip(self) -> bool:
         """Whether waves have 64 lanes."""
         return self.path.suffix == ".hip" or "hip/hip_runtime.h" in self.path.read_text("utf-8", "replace")
@@ -105,10 +100,10 @@ class DeviceSource:
         try:
             done = subprocess.run(command, capture_output=True, timeout=COMPILE_S, cwd=self.folder, check=False)
         except subprocess.TimeoutExpired:
-            raise CaptureError(f"{self.name}: {self.compiler} was stopped after {COMPILE_S:g} s") from None
+            raise CaptureError(f"{self.path.name}: {self.compiler} was stopped after {COMPILE_S:g} s") from None
         except OSError as error:
             raise CaptureError(
-                f"{self.name}: a CUDA or HIP file is compiled for the CPU by {self.compiler}, which cannot be run "
+                f"{self.path.name}: a CUDA or HIP file is compiled for the CPU by {self.compiler}, which cannot be run "
                 f"({error.strerror}): install g++ 12 or newer, or name a compiler in CXX",
                 code="no-compiler",
             ) from None
@@ -156,11 +151,18 @@ class DeviceSource:
 
     @property
     def files(self) -> set[str]:
-        """The user's files that the text comes from."""
-        named = [one for one in _MARKER.finditer(self.text) if "3" not in one.group(3).split()]
-        found = {Path(one.group(2)).resolve() for one in named if not one.group(2).startswith("<")}
-        return {str(one) for one in found if one.is_file() and not one.is_relative_to(self.folder.resolve())
-                and not one.is_relative_to(HERE)}  # fmt: skip
+        """Files that a program comes from, the user's and ours."""
+        named = {one[2] for one in _MARKER.finditer(self.text) if "3" not in one[3].split()} | {
+            str(HERE / "runtime.cpp")
+        }
+        found = [Path(one).resolve() for one in named if not one.startswith("<")]
+        return {str(one) for one in found if one.is_file() and not one.is_relative_to(self.folder.resolve())}
+
+    @property
+    def left_out(self) -> str:
+        """What the program lacks of the file, in words; empty for nothing that a kernel may ask for."""
+        headers = [f"headers not found, taken as empty: {', '.join(self.headers[:6])}"] if self.headers else []
+        return "; ".join(headers + [f"device code left out, as it does not compile: {one}" for one in self.without[:1]])
 
     def _own_parts(self, text: str) -> Iterator[tuple[int, int]]:
         """Parts of the text that are the user's files: no system header, no shim."""
@@ -212,10 +214,9 @@ class DeviceSource:
         first = next((one for one in errors if "_entry" not in one[0]), errors[0] if errors else None)
         words = f"{Path(first[0]).name}:{first[1]}: {first[2]}" if first else said.strip()[-300:]
         more = f" (and {len(errors) - 1} errors more)" if len(errors) > 1 else ""
-        more += f"; left out before, as it does not compile: {self.without[0]}" if self.without else ""
-        stubs = f"; headers not found, taken as empty: {', '.join(self.headers[:6])}" if self.headers else ""
+        more += f"; {self.left_out}" if self.left_out else ""
         raise CaptureError(
-            f"{self.name}: not followed: {words}{more}{stubs}; give folders of headers and macros by "
+            f"{self.path.name}: not followed: {words}{more}; give folders of headers and macros by "
             'flags=("-I...", "-D..."); tensor-core, TMA and library intrinsics are not followed',
             code="not-followed",
         )
@@ -228,21 +229,11 @@ def parameters_of(text: str, function: str) -> tuple[str, ...] | None:
         head = masked[max(masked.rfind(mark, 0, found.start()) for mark in ";}{") + 1 : found.start()]
         close = _closing(masked, found.end() - 1)
         if "__global__" in head and re.match(r"\)\s*\{", masked[close : close + 400]):
-            inside = masked[found.end() : close]
-            names = [re.search(r"(\w+)\s*(?:\[\w*\])?\s*(?:=.*)?$", one.strip(), re.DOTALL) for one in _split(inside)]
-            return tuple(one.group(1) for one in names if one)
+            listed = re.split(r",(?![^<]*>)", masked[found.end() : close])
+            return tuple(
+                one[1] for part in listed if (one := re.search(r"(\w+)\s*(?:\[\w*\])?\s*(?:=.*)?$", part, re.DOTALL))
+            )
     return None
-
-
-def _split(inside: str) -> list[str]:
-    parts, depth = [""], 0
-    for one in inside:
-        depth += (one in "(<[{") - (one in ")>]}")
-        if one == "," and not depth:
-            parts.append("")
-        else:
-            parts[-1] += one
-    return [one for one in parts if one.strip()]
 
 
 def _masked(text: str) -> str:
@@ -279,15 +270,11 @@ def _items(masked: str) -> Iterator[Item]:
                 continue
             depth -= 1
             if not depth and not is_statement:
-                yield _item(masked, first, at + 1)
+                yield Item(first, at + 1, _DEVICE.search(masked, first, at) is not None)
                 first = at + 1
         elif not depth:
-            yield _item(masked, first, at + 1)
+            yield Item(first, at + 1, _DEVICE.search(masked, first, at) is not None)
             first = at + 1
-
-
-def _item(masked: str, first: int, end: int) -> Item:
-    return Item(first, end, _DEVICE.search(masked, first, end) is not None)
 
 
 def _cut_out(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
@@ -309,7 +296,8 @@ def _gnu(alignment: str) -> str:
 
 def _without_asm(inside: str) -> str:
     """Statement for inline assembly: zeros as its results where it stays in registers, else a refusal if reached."""
-    instructions = " ".join(re.findall(r'"((?:[^"\\]|\\.)*)"', re.split(r"(?<!:):(?!:)", _joined(inside))[0]))
+    ended = re.sub(r'"(?:[^"\\]|\\.)*"', lambda one: one.group().replace(":", ";"), inside).partition(":")[0]
+    instructions = " ".join(re.findall(r'"((?:[^"\\]|\\.)*)"', ended))
     if _MEMORY.search(instructions):
         return f'swz_refuse("inline assembly ({re.sub(r"[^A-Za-z0-9_. ]", "", instructions)[:40].strip()})", __LINE__)'
     masked = _masked(inside)
@@ -318,8 +306,3 @@ def _without_asm(inside: str) -> str:
         close = _closing(masked, one.end() - 1)
         outputs.append(f"({inside[one.end() : close]}) = 0")
     return f"(({', '.join(outputs)}))" if outputs else "((void)0)"
-
-
-def _joined(inside: str) -> str:
-    """Assembly with colons in its text masked, so that its sections part."""
-    return re.sub(r'"(?:[^"\\]|\\.)*"', lambda one: one.group().replace(":", ";"), inside)

@@ -46,6 +46,7 @@ class CudaCapture:
     executed: int  # workgroups that were run
     checked: tuple[int, ...]  # of those the ones that were compared with what a neighbour's distance says
     parts: int  # of the grid, each with its own distances
+    left_out: str  # of the file, in words
     dependencies: dict[str, str]  # digest of the kernel's file and of the headers that it includes
     # sectors of 32 B that warps load and store: ``l1tex__t_sectors_pipe_lsu_mem_global_op_ld`` and ``_st``
     sectors: Mapping[str, int]
@@ -108,7 +109,15 @@ def _captured(program: Program, grid: Grid, line_bytes: int, *, full: bool, seed
         paths = _as_they_ran(found)
     trace, sectors = _trace(program, found, paths, line_bytes)
     of = {"shared_bytes": found.shared_bytes + program.options["shared_bytes"], "sectors": sectors}
-    return CudaCapture(trace, len(sample), tuple(sorted(checked)), len(parts) if checked else 0, program.files, **of)
+    return CudaCapture(
+        trace,
+        len(sample),
+        tuple(sorted(checked)),
+        len(parts) if checked else 0,
+        program.source.left_out,
+        program.files,
+        **of,
+    )
 
 
 def parts_of(grid: Grid) -> list[Part]:
