@@ -188,7 +188,8 @@ class KernelDeclaration:
         arguments = {name: arguments[name] for name in sorted(arguments, key=lambda n: place[n])}
         constexprs, options, config = self._decided(arguments, constexprs)
         if self.cuda is not None:
-            if given.keys() ^ set(order):
+            pointed = {one for array in arguments.values() if isinstance(array, Array) for one in array.points_to}
+            if (given.keys() - (pointed - set(order))) ^ set(order):
                 raise self._wrong(
                     f"arguments are {', '.join(given)}; its parameters are {', '.join(order)}", "arguments"
                 )

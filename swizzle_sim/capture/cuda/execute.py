@@ -95,14 +95,11 @@ class Program:
             asked.write(question)
             asked.seek(0)
             before = _seconds()
-            command: dict[str, Any] = {
-                "args": [str(self.program)],
-                "env": {},
-                "cwd": self.folder,
-                "preexec_fn": _confine,
-            }
+            how: dict[str, Any] = {"env": {}, "cwd": self.folder, "preexec_fn": _confine, "timeout": RUN_S}
             try:
-                done = subprocess.run(**command, stdin=asked, stdout=result, stderr=DEVNULL, timeout=RUN_S, check=False)
+                done = subprocess.run(
+                    [str(self.program)], stdin=asked, stdout=result, stderr=DEVNULL, check=False, **how
+                )
             except subprocess.TimeoutExpired:
                 raise self.error(f"stopped after {RUN_S:g} s; use a smaller problem") from None
         return self._read((self.folder / "result").read_bytes(), done.returncode, _seconds() - before)
@@ -145,22 +142,20 @@ class Program:
                 f"the process that ran it ended with status {status} and no answer: it waits for another workgroup, "
                 "or its stack or memory are too small; use a smaller problem"
             )
-        kind, pc, caller, where, x, y, z = np.frombuffer(result[:56], np.int64).tolist()
-        words = result[56:].decode("utf-8", "replace")
+        kind, pc, caller, where, *workgroup = np.frombuffer(result[:56], np.int64).tolist()
+        words, at = result[56:].decode("utf-8", "replace"), f"in workgroup ({', '.join(map(str, workgroup))})"
         place = f"{self._line(pc, caller)}: " if pc else ""
-        if -kind == 4 and words == "arguments":
-            return self.error(f"takes {where} arguments, not {len(self.options['parameters'])}", "arguments")
-        if -kind == 4:
+        if kind == -4:
             return self.error(f"{self.launch.path.name}:{where}: {words} is reached, and not followed", "not-followed")
-        if -kind == 5:
+        if kind == -5:
             return self.error(f"no room for tensors of {where} bytes: use a smaller problem", "memory")
-        if -kind == 3:
-            return self.error(f"stops in workgroup ({x}, {y}, {z}) at address {where:#x}, which is in no tensor")
+        if kind == -3:
+            return self.error(f"{place}the next access, of address {where:#x}, is in no tensor, {at}")
         owner = max(0, int(np.searchsorted(self.space.base, where, side="right")) - 1)
         past = where - int(self.space.base[owner])
         return self.error(
             f"{place}{WHERES[-kind - 1]} byte {past} of {self.space.names[owner]} ({int(self.space.size[owner])} bytes)"
-            f", in workgroup ({x}, {y}, {z})"
+            f", {at}"
         )
 
     def line_of(self, found: Run, row: int, instruction: int) -> str:

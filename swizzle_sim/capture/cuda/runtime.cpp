@@ -244,7 +244,7 @@ void close_down() {
   const unsigned machine = AUDIT_ARCH_AARCH64;
 #endif
   const int allowed[] = {SYS_read, SYS_write, SYS_exit, SYS_exit_group, SYS_mmap, SYS_munmap, SYS_mprotect, SYS_brk,
-                         SYS_mremap, SYS_madvise, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_futex, SYS_lseek,
+                         SYS_mremap, SYS_madvise, SYS_rt_sigaction, SYS_sigaltstack, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_futex, SYS_lseek,
                          SYS_clock_gettime, SYS_gettid, SYS_getpid, SYS_newfstatat, SYS_fstat};
   std::vector<sock_filter> code{BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
                                 BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, machine, 1, 0),

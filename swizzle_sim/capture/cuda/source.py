@@ -181,7 +181,7 @@ class DeviceSource:
         items = list(_items(masked))
         cut = [one for one in items if not one.is_device and "<<<" in masked[one.first : one.end]]
         if not cut:
-            errors = _ERROR.findall(said)
+            errors = [one for one in _ERROR.findall(said) if not one[0].startswith(str(HERE))]
             wrong = self._offsets({(one[0], int(one[1])) for one in errors})
             kernel = re.compile(rf"__global__[^;{{]*\b{self.function.rpartition(':')[2]}\s*\(")
             cut = [one for one in items if any(one.first < end and first < one.end for first, end in wrong)]
