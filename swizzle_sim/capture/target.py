@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from swizzle_sim.capture.cuda.source import SUFFIXES
+from swizzle_sim.capture.cuda.source import C_NAME, SUFFIXES
 from swizzle_sim.capture.cuda.source import parameters_of as parameters_of_c
 from swizzle_sim.capture.sliced_module import SlicedModule, file_of_module, read_once, sliced_module
 from swizzle_sim.capture.stand_ins import StandIn, TensorStandIn
@@ -59,7 +59,7 @@ class Target:
 
     @classmethod
     def _named(cls, text: str) -> Target:
-        if of_c := re.fullmatch(rf"(.+(?:{'|'.join(map(re.escape, SUFFIXES))})):([\w:]+)", text):
+        if of_c := re.fullmatch(C_NAME, text):
             return cls._of_c(_beside(of_c.group(1)), of_c.group(2))
         where, colon, name = text.rpartition(":")
         if not colon or not name.isidentifier():
@@ -82,7 +82,7 @@ class Target:
             raise CaptureError(f"{path}: cannot be read ({error.strerror})", code="declaration") from None
         if parameters is None:
             raise CaptureError(f"{path.name} holds no __global__ function {name}", code="declaration")
-        return cls(path.resolve(), name, parameters, f"{name} of {path.name}", None)
+        return cls(path.resolve(), name, tuple(parameters), f"{name} of {path.name}", None)
 
     @property
     def is_c(self) -> bool:

@@ -9,7 +9,9 @@ import pytest
 from swizzle_sim.capture import Array, Cuda, Kernel
 from swizzle_sim.capture.cuda import trace as captured
 from swizzle_sim.capture.cuda.source import parameters_of
+from swizzle_sim.capture.init_kernel import write_declaration
 from swizzle_sim.language import Grid
+from swizzle_sim.workload.kernels import kernel as registered
 from xcd_model.errors import CaptureError, SizeError
 
 FILE = Path(__file__).parent / "kernels" / "cuda_kernels.cu"
@@ -162,8 +164,24 @@ def test_wrong_declarations_are_named():
 
 def test_parameters_are_read_in_their_order():
     text = FILE.read_text(encoding="utf-8")
-    assert parameters_of(text, "tiles::transpose") == ("in", "out", "rows", "cols")
-    assert parameters_of(text, "gather") == ("out", "table", "index", "scale", "width")
+    assert tuple(parameters_of(text, "gather")) == ("out", "table", "index", "scale", "width")
+    assert parameters_of(text, "tiles::transpose") == {
+        "in": "const float *__restrict__", "out": "float *", "rows": "int", "cols": "int",
+    }  # fmt: skip
+
+
+def test_a_declaration_is_drafted_and_says_what_is_open(tmp_path):
+    path, left = write_declaration(f"{FILE}:tiles::transpose", tmp_path / "mine.py")
+    assert left == ["in", "out", "rows", "cols", "grid", "block"]
+    text = path.read_text()
+    assert 'Array(shape=..., dtype="fp32", role="inout"),  # float *' in text
+    with pytest.raises(CaptureError, match="shape is still"):
+        exec(text, made := {"__file__": str(path)})
+        made["kernel"].at()
+    with pytest.raises(
+        CaptureError, match=r"declared in a Python file; draft one: swizzle-sim init-kernel sgemm.cu:FUNC"
+    ):
+        registered("sgemm.cu")
 
 
 DECLARED = f"""

@@ -18,6 +18,7 @@ from xcd_model.errors import CaptureError
 
 HERE = Path(__file__).parent
 SUFFIXES = (".cu", ".cuh", ".hip")
+C_NAME = r"(.+\.(?:cu|cuh|hip)):([\w:]+)"  # of a function: FILE.cu:NAMESPACE::FUNCTION
 COMPILE_S = 300.0
 MOST_HEADERS, MOST_ROUNDS = 200, 12
 # Headers of the GPU's own, which the shim stands in for, also where they are installed.
@@ -222,17 +223,16 @@ class DeviceSource:
         )
 
 
-def parameters_of(text: str, function: str) -> tuple[str, ...] | None:
-    """Names of the parameters of a ``__global__`` function; None where a text has none of that name."""
+def parameters_of(text: str, function: str) -> dict[str, str] | None:
+    """Types of the parameters of a ``__global__`` function by name; None where a text has none of that name."""
     masked = _masked(re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL))
     for found in re.finditer(rf"\b{re.escape(function.rpartition(':')[2])}\s*\(", masked):
         head = masked[max(masked.rfind(mark, 0, found.start()) for mark in ";}{") + 1 : found.start()]
         close = _closing(masked, found.end() - 1)
         if "__global__" in head and re.match(r"\)\s*\{", masked[close : close + 400]):
             listed = re.split(r",(?![^<]*>)", masked[found.end() : close])
-            return tuple(
-                one[1] for part in listed if (one := re.search(r"(\w+)\s*(?:\[\w*\])?\s*(?:=.*)?$", part, re.DOTALL))
-            )
+            parts = [re.search(r"^(.*?)(\w+)\s*(?:\[\w*\])?\s*(?:=.*)?$", one, re.DOTALL) for one in listed]
+            return {one[2]: " ".join(one[1].split()) for one in parts if one}
     return None
 
 
