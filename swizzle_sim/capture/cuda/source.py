@@ -92,8 +92,6 @@ class DeviceSource:
         """What the compiler says where it fails; empty where it does not."""
         words = [f"-D__{word}__=" for word in _WORDS]
         options = ["-std=c++17", "-w", "-fpermissive", "-fno-exceptions", "-fmax-errors=0", "-ftemplate-depth=2000"]
-        if "clang" in self.compiler:
-            options[3:5] = ["-fno-exceptions", "-ferror-limit=0"]
         return self.run([self.compiler, "-x", "c++", *options, *words, *more, str(file)])
 
     def run(self, command: Sequence[str]) -> str:
@@ -105,7 +103,7 @@ class DeviceSource:
         except OSError as error:
             raise CaptureError(
                 f"{self.path.name}: a CUDA or HIP file is compiled for the CPU by {self.compiler}, which cannot be run "
-                f"({error.strerror}): install g++ 12 or newer, or name a compiler in CXX",
+                f"({error.strerror}): install g++ 12 or newer, or name its path in CXX",
                 code="no-compiler",
             ) from None
         said = done.stderr.decode("utf-8", "replace")
