@@ -1,7 +1,8 @@
-"""Declaration of a Triton function in a user's file, there called ``Kernel``: arguments, constants, grid, inputs."""
+"""Declaration of a function in a user's file, there called ``Kernel``: arguments, constants, grid, inputs."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -16,11 +17,14 @@ from swizzle_sim.triton_source.tile_axes import TileAxes
 from swizzle_sim.workload.launch import Array, Launch
 from xcd_model import Claims
 from xcd_model.errors import CaptureError, LanguageError, SizeError, UnknownName
+from xcd_model.integers import is_whole
 
 PEAK = {
     **dict.fromkeys(("fp8e4", "fp8e5", "fp8e4b8", "fp8e5b16"), "fp8"),
     **{name: name for name in ("fp16", "bf16", "fp32", "fp64", "int8")},
 }
+
+MAX_THREADS, MAX_SHARED_BYTES = 1024, 1 << 18  # of a workgroup
 
 
 def _line(given: Any, error: BaseException) -> str:
@@ -37,13 +41,56 @@ class Sizes(dict):
         raise AttributeError(f"no size is called {name}; there is: {', '.join(self)}")
 
 
+@dataclass(kw_only=True, frozen=True)
+class Cuda:
+    """What a launch of a CUDA or HIP kernel says beside its grid and arguments.
+
+    Parameters
+    ----------
+    block : tuple of int, or callable
+        Threads along x, y, z; ``block(s)`` of the sizes.
+    template : str
+        Arguments of a template, such as ``"float, 128"``.
+    shared_bytes : int, or callable
+        Shared memory that the launch asks for; what the kernel declares with its size is counted [bytes].
+    flags : tuple of str
+        Options of the compiler: folders of headers, macros.
+    vgprs : int
+        Registers of a thread as compiled, from ``hipcc --resource-usage`` or ``cuobjdump -res-usage``; 64 is assumed.
+    instructions_in_flight : int
+        Loads of a workgroup under way at a time; 2 is assumed.
+    """
+
+    block: Any
+    template: str = ""
+    shared_bytes: Any = 0
+    flags: tuple[str, ...] = ()
+    vgprs: int = 64
+    instructions_in_flight: int = 2
+
+    def at(self, s: Sizes, parameters: Sequence[str]) -> dict[str, Any]:
+        """Options of a launch, JSON-ready."""
+        block = self.block(s) if callable(self.block) else self.block
+        sides = (*(block if isinstance(block, Sequence) else (block,)), 1, 1)[:3]
+        shared = self.shared_bytes(s) if callable(self.shared_bytes) else self.shared_bytes
+        numbers = (*sides, shared, self.vgprs, self.instructions_in_flight)
+        if not all(is_whole(one) for one in numbers) or min(sides) < 1 or not 1 <= math.prod(sides) <= MAX_THREADS:
+            raise SizeError(f"cuda: block = {block!r}: one to three integers, at most {MAX_THREADS} threads in all")
+        if not 0 <= shared <= MAX_SHARED_BYTES:
+            raise SizeError(f"cuda: shared_bytes = {shared}: at most {MAX_SHARED_BYTES}")
+        plain = {name: getattr(self, name) for name in ("template", "vgprs", "instructions_in_flight")}
+        lists = {"flags": list(self.flags), "parameters": list(parameters), "block": [int(n) for n in sides]}
+        return {**plain, **lists, "shared_bytes": int(shared)}
+
+
 @dataclass(kw_only=True, eq=False)
 class KernelDeclaration:
-    """Declaration of a Triton kernel."""
+    """Declaration of a kernel of Triton, CUDA or HIP."""
 
     # the ``@triton.jit`` function, unchanged, or where it stands: ``"FILE.py:FUNCTION"``, from the folder of the
     # declaration, or ``"package.module:FUNCTION"``. Of a file that is named so only what the function needs is run, and
     # what is not installed, torch among it, is stood in for. Heuristics around it are evaluated as at a launch.
+    # Of CUDA and HIP ``"FILE.cu:FUNCTION"``, ``.cuh`` or ``.hip``, with ``cuda=``.
     function: Any = field(kw_only=False)
     sizes: Mapping[str, int]  # problem sizes with their defaults; what follows gets them as ``s``
     arguments: Any  # ``arguments(s) -> {parameter: Array, int or float}``, every run-time parameter
@@ -80,6 +127,7 @@ class KernelDeclaration:
     # ``claims(s) -> (pools, tiles in them)``, see `xcd_model.Claims`; ``(1, tiles)`` of a single counter. A third, true
     # value says that programs steal from other pools.
     claims: Callable[[Sizes], tuple[int, ...]] | None = None
+    cuda: Cuda | None = None  # of a CUDA or HIP kernel
     name: str = ""  # for people: what the kernel is, and in words which workgroups share data
     summary: str = ""
     sharing: str = ""
@@ -87,7 +135,9 @@ class KernelDeclaration:
     def __post_init__(self) -> None:
         self.target, self.arch = Target.of(self.function), "gfx942"
         self.sizes, self.constexprs = dict(self.sizes), self.constexprs or {}
-        self.name = self.name or self.target.name
+        self.name = self.name or self.target.name.rpartition(":")[2]
+        if self.target.is_c != (self.cuda is not None) or (self.target.is_c and self.programs):
+            raise self._wrong("a CUDA or HIP file, and no other, has cuda=Cuda(block=...), and none has programs=")
         self.summary = self.summary or self.target.summary or f"Triton kernel {self.name}"
         if self.programs is not None and self.programs not in self.sizes:
             raise self._wrong(f"programs = {self.programs!r} is no size; there is: {', '.join(self.sizes)}")
@@ -137,6 +187,13 @@ class KernelDeclaration:
         place = {name: order.index(name) if name in order else len(order) for name in arguments}
         arguments = {name: arguments[name] for name in sorted(arguments, key=lambda n: place[n])}
         constexprs, options, config = self._decided(arguments, constexprs)
+        if self.cuda is not None:
+            pointed = {one for array in arguments.values() if isinstance(array, Array) for one in array.points_to}
+            if (given.keys() - (pointed - set(order))) ^ set(order):
+                raise self._wrong(
+                    f"arguments are {', '.join(given)}; its parameters are {', '.join(order)}", "arguments"
+                )
+            options |= self.cuda.at(s, order)
         return Launch(
             path=self.path,
             function=self.target.name,
@@ -147,7 +204,7 @@ class KernelDeclaration:
             num_stages=options.pop("num_stages", 2),
             options=options,
             config=config,
-            sliced_for="" if self.target.decorated is not None else self.arch,
+            sliced_for="" if self.target.decorated is not None or self.cuda else self.arch,
             make_inputs=lambda seed: dict(self.make_inputs(s, seed)) if self.make_inputs else {},
         )
 
@@ -241,7 +298,7 @@ class KernelDeclaration:
 
     def _hidden_tiles(self, launch: Launch) -> tuple[int, int] | None:
         """Rows and columns that the source divides the id of a one-dimensional launch by; None where it tells none."""
-        if self.programs or len(launch.grid) != 1:
+        if self.programs or len(launch.grid) != 1 or self.target.is_c:
             return None
         return None if self._axes is None else self._axes.tiles(launch.integers, launch.grid)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -77,7 +77,7 @@ def _path(recorder: InstructionRecorder) -> ControlFlowPath:
     return ControlFlowPath(recorder.workgroups, base, template)
 
 
-def assemble(paths: list[ControlFlowPath], templates: Templates, kernel: LoadedKernel, line_bytes: int) -> Trace:
+def assemble(paths: list[ControlFlowPath], templates: Templates, kernel: Any, line_bytes: int) -> Trace:
     """Trace of all paths, each workgroup's instructions in program order."""
     total = sum(path.workgroups.size for path in paths)
     counts = np.zeros(total, np.int64)

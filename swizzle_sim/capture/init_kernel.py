@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from itertools import permutations
 from pathlib import Path
 
+from swizzle_sim.capture.cuda.draft import drafted
+from swizzle_sim.capture.cuda.source import C_NAME
 from swizzle_sim.capture.stand_ins import TORCH_DTYPES
 from swizzle_sim.triton_source.definitions import Filled
 from swizzle_sim.triton_source.parameters import FunctionFacts, Parameter, facts_of
@@ -409,6 +411,12 @@ GUESSES = (
 
 def write_declaration(target: str, output: Path | None) -> tuple[Path, list[str]]:
     """Write the declaration of ``FILE:FUNCTION``."""
+    if of_c := re.fullmatch(C_NAME, target):
+        source, function = Path(of_c[1]), of_c[2]
+        path = output or source.with_name(f"{function.rpartition(':')[2]}_kernel.py")
+        return path, _written(
+            path, *drafted(source, function, os.path.relpath(source.resolve(), path.parent.resolve()))
+        )
     name, colon, function = target.rpartition(":")
     if not colon or not function.isidentifier():
         raise CaptureError(f"{target!r}: write FILE:FUNCTION, such as my_kernel.py:matmul", code="declaration")
@@ -423,7 +431,11 @@ def write_declaration(target: str, output: Path | None) -> tuple[Path, list[str]
     except LanguageError as error:
         raise CaptureError(str(error), code="declaration") from None
     beside = os.path.relpath(source.resolve(), path.parent.resolve())
-    declaration, open_points = declaration_of(facts, beside, call, tiles)
+    return path, _written(path, *declaration_of(facts, beside, call, tiles))
+
+
+def _written(path: Path, declaration: str, open_points: list[str]) -> list[str]:
+    """Write a new file; what it leaves open."""
     try:
         with open(path, "x", encoding="utf-8") as file:
             file.write(declaration)
@@ -431,7 +443,7 @@ def write_declaration(target: str, output: Path | None) -> tuple[Path, list[str]
         raise CaptureError(f"{path}: exists and is not overwritten; name another with -o", code="declaration") from None
     except OSError as error:
         raise CaptureError(f"{path}: cannot be written ({error.strerror})", code="declaration") from None
-    return path, open_points
+    return open_points
 
 
 def _launched(tree: ast.Module, name: str) -> str:

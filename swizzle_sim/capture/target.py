@@ -1,4 +1,4 @@
-"""The Triton function that a declaration is about: an object, or text that says where it stands.
+"""The function that a declaration is about: an object of Triton's, or text that says where it stands.
 
 What autotuners and heuristics around it decide at a launch is decided here, for capture, compile and rewrite alike.
 """
@@ -8,12 +8,15 @@ from __future__ import annotations
 import ast
 import contextlib
 import inspect
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from swizzle_sim.capture.cuda.source import C_NAME, SUFFIXES
+from swizzle_sim.capture.cuda.source import parameters_of as parameters_of_c
 from swizzle_sim.capture.sliced_module import SlicedModule, file_of_module, read_once, sliced_module
 from swizzle_sim.capture.stand_ins import StandIn, TensorStandIn
 from swizzle_sim.triton_source.source_file import SourceFile, defaults_of, parameters_of
@@ -57,6 +60,8 @@ class Target:
 
     @classmethod
     def _named(cls, text: str) -> Target:
+        if of_c := re.fullmatch(C_NAME, text):
+            return cls._of_c(_beside(of_c.group(1)), of_c.group(2))
         where, colon, name = text.rpartition(":")
         if not colon or not name.isidentifier():
             raise CaptureError(f"Kernel({text!r}, ...): write FILE.py:FUNCTION", code="declaration")
@@ -70,12 +75,31 @@ class Target:
         parameters = tuple(one.arg for one in parameters_of(function))
         return cls(path.resolve(), name, parameters, _first(ast.get_docstring(function) or ""), None, around)
 
+    @classmethod
+    def _of_c(cls, path: Path, name: str) -> Target:
+        try:
+            parameters = parameters_of_c(path.read_text(encoding="utf-8", errors="replace"), name)
+        except OSError as error:
+            raise CaptureError(f"{path}: cannot be read ({error.strerror})", code="declaration") from None
+        if parameters is None:
+            raise CaptureError(f"{path.name} holds no __global__ function {name}", code="declaration")
+        return cls(path.resolve(), name, tuple(parameters), f"{name} of {path.name}", None)
+
+    @property
+    def is_c(self) -> bool:
+        """Whether it is CUDA's or HIP's."""
+        return self.path.suffix in SUFFIXES
+
     def defaults(self) -> set[str]:
         """Parameters that have a default."""
+        if self.is_c:
+            return set()
         return set(defaults_of(read_once(self.path).kernel(self.name)))
 
     def tuning(self, arch: str) -> Tuning:
         """What autotuners and heuristics around the function hold."""
+        if self.is_c:
+            return Tuning()
         if self.decorated is not None:
             return Tuning.around(self.decorated)
         return Tuning.above(sliced_module(self.path, arch), self.name, self.around)

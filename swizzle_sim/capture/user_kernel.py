@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -20,6 +21,7 @@ import numpy as np
 from swizzle_sim.base.disk_cache import cache_home, key_of
 from swizzle_sim.capture.capture import LINE_BYTES, Captured, capture, capture_all
 from swizzle_sim.capture.check import check_tiles
+from swizzle_sim.capture.cuda.source import SUFFIXES
 from swizzle_sim.capture.declare import PEAK
 from swizzle_sim.capture.kernel_file import digest
 from swizzle_sim.capture.occupancy import (
@@ -151,6 +153,8 @@ def capture_file(
     """Capture and compile what a file declares, for ``arch`` or any: trace, and manifest for `write_trace`."""
     described, request = describe(request)
     launch = Launch.from_dict(described["launch"], inputs_of(request))
+    if launch.path.suffix in SUFFIXES:
+        return _capture_cuda(launch, described, request, line_bytes=line_bytes, full=full, seed=seed)
     check_compiles(launch, arch)
     options: dict[str, Any] = {"full": full, "line_bytes": line_bytes, "seed": seed, "on_progress": on_progress}
     by_tile, sizes = described.pop("launch_by_tile"), described.pop("sizes_by_tile")
@@ -164,6 +168,32 @@ def capture_file(
     found, tiles = capture_all([launch, spread], **options)
     check_tiles(described["facts"]["name"], tiles.trace, found.trace)
     return tiles.trace, _manifest(found, described, request)
+
+
+def _capture_cuda(
+    launch: Launch, described: Mapping[str, Any], request: Mapping[str, Any], **options: Any
+) -> tuple[Trace, dict[str, Any]]:
+    """As `capture_file`, of CUDA or HIP: there is no launch of Triton's, so nothing compiles or rewrites it."""
+    from swizzle_sim.capture.cuda.trace import capture_cuda  # noqa: PLC0415  (of Linux)
+
+    facts, asked = described["facts"], dict[str, Any](launch.options)
+    found = capture_cuda(launch, Grid.from_dict({**facts, **described}), **options)
+    of_arrays = [PEAK[array.dtype] for array in launch.arrays.values() if array.dtype in PEAK]
+    resources = {
+        "threads": math.prod(asked["block"]), "vgprs": asked["vgprs"], "lds_bytes": found.shared_bytes,
+        "instructions_in_flight": asked["instructions_in_flight"],
+        "source": f"{asked['vgprs']} registers and {asked['instructions_in_flight']} loads in flight as declared",
+    }  # fmt: skip
+    ran = f"{found.executed} of {found.trace.n_workgroups} workgroups run on this machine"
+    ran += f" ({found.left_out})" if found.left_out else ""
+    return found.trace, {
+        **{key: described[key] for key in ("grid", "grids", "source")},
+        "facts": {**facts, "dtype": facts["dtype"] or [*of_arrays, "fp32"][0], "flops": facts["flops"] or 0.0},
+        "source_sha256": hashlib.sha256(described["source"].encode()).hexdigest(),
+        "launch": {}, "triton": "", "how": ran, "paths": found.parts, "checked_workgroups": list(found.checked),
+        "sectors": dict(found.sectors), "resources": {ARCHS[0]: resources},
+        "dependencies": {**found.dependencies, request["path"]: digest(request["path"])},
+    }  # fmt: skip
 
 
 def _manifest(found: Captured, described: Mapping[str, Any], request: Mapping[str, Any]) -> dict[str, Any]:
@@ -294,7 +324,11 @@ def kernel_of(
         at_grids=lambda: other_grids(manifest),
         programs=facts["programs"],
         claims=Claims(**facts["claims"]) if "claims" in facts else None,
-        make_launch=(lambda: Launch.from_dict(manifest["launch"], inputs_of(request))) if request else None,
+        make_launch=(
+            (lambda: Launch.from_dict(manifest["launch"], inputs_of(request)))
+            if request and manifest["launch"]
+            else None
+        ),
         file=file,
         digest=_digest(trace, manifest),
     )

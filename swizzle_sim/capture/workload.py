@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
+from swizzle_sim.capture.cuda.source import SUFFIXES
 from swizzle_sim.language.grid import Grid
 from swizzle_sim.workload.kernels import Kernel, is_user_kernel, kernel
 from swizzle_sim.workload.launch import Launch
@@ -59,7 +61,10 @@ def _declared(name: str, sizes: Mapping[str, int], config: Mapping[str, int] | N
 
     described, request = describe({**request_of(name, sizes), **(config or {})})
     pinned = {key: request[key] for key in ("config",) if key in request}
-    facts = described["facts"]
+    facts, function = described["facts"], Path(described["launch"]["path"])
+    if function.suffix in SUFFIXES:
+        words = f"is CUDA or HIP, which is not rewritten: put best.hip of its run into {function.name}"
+        raise RewriteError(words, path=name)
     return Workload(
         name=facts["name"],
         problem=facts["problem"],

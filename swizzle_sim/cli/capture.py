@@ -80,6 +80,8 @@ def _how(document: dict[str, Any]) -> str:
     if document["how"] == "interpreted":
         return f"every workgroup interpreted in Triton {document['triton']}"
     paths, checked = document["paths"], len(document["checked_workgroups"])
+    if not document["triton"]:
+        return f"{document['how']}, {checked} of them as far from a neighbour as all neighbours are"
     return (
         f"{paths} control-flow path{'s' if paths > 1 else ''} followed; {checked} workgroups interpreted for "
         f"comparison in Triton {document['triton']}, and equal line by line"

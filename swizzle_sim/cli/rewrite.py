@@ -168,6 +168,8 @@ def rewrite_best(run: Run, kernel: Kernel, gpu: Gpu) -> Written:
         return _none(f"{kernel.name} is the suite's: swizzle-sim rewrite {kernel.name} --swizzle {run.folder}/best.txt")
     if kernel.file.endswith(".npz"):
         return _none("a trace file holds no kernel; swizzle-sim rewrite my_kernel.py --swizzle best.txt does it")
+    if kernel.launch is None:
+        return _none(f"it is CUDA or HIP: {run.folder}/best.hip goes into its file, as docs/howto/cuda.md says")
     with History(run.folder) as history:
         first = ranking_of(history.about, run.folder).order(run.attempts)[0]
     if first.number == run.baseline.number:

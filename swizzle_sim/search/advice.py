@@ -259,5 +259,6 @@ def go_on(scorer: Scorer, best: Attempt, run: str, *, kept: bool) -> tuple[str, 
         rewrite, seeds = ["rewrite", *what, *swizzle], ["score", *what, *swizzle, "--seeds", "5"]
         bundle = ["bundle", run] if run else ["bundle", *what, *swizzle]
         after = seeds if run and kernel.file else rewrite  # a run has rewritten it
-        commands = [*(report or [seeds]), *tiles, after, *([] if tiles else [bundle])]
+        of_triton = not kernel.file or kernel.launch is not None
+        commands = [*(report or [seeds]), *tiles, after, *([bundle] if of_triton and not tiles else [])]
     return tuple(shlex.join(["swizzle-sim", *one]) for one in commands)

@@ -191,6 +191,12 @@ def kernel_names() -> list[str]:
 def kernel(name: str, **sizes: int) -> Kernel:
     """Kernel of the registry at given sizes; sizes not given keep the kernel's default."""
     found = registered(GROUP)
+    if name.partition(":")[0].endswith((".cu", ".cuh", ".hip")):
+        raise CaptureError(
+            f"{name}: a CUDA or HIP file is declared in a Python file; draft one: swizzle-sim init-kernel "
+            f"{name.partition(':')[0]}:FUNCTION",
+            code="declaration",
+        )
     if name not in found:
         raise UnknownName("kernel", name, found)
     with faults_of(name, found[name].module):

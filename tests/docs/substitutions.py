@@ -44,6 +44,7 @@ PARSED = {  # pattern -> why it is only parsed, and what runs it instead
     r"--tune": "compiles many kernels: tests/tuning",
     r"calls\.csv|recordings/|swizzle-sim (retune|fleet)": "needs a table or recordings, or minutes: tests/search",
     r"\bbias_add\b": "needs a package of one's own: tests/docs/test_suite_kernel.py",
+    r"sgemm\.cu": "needs a file of CUDA: tests/capture",
     r"captured\.trace\.npz": "needs Triton and seconds: tests/capture",
     r"check (gemm\.py|src/)": "needs a kernel of one's own: tests/testing",
     r"swizzle-sim explore": "a server: tests/explore",
