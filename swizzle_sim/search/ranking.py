@@ -237,7 +237,7 @@ def read_objectives(text: str) -> tuple[Objective, ...]:
 def default_objectives(gpu: str, replay: str, work_class: str = "") -> tuple[Objective, ...]:
     """Figure that decides for a class of kernels: of time and L2 hit rate what ranked its measured orders better.
 
-    If both did equally, time where work is uneven, since when each CU ends is counted, and hits elsewhere. Where no order
+    If both did equally it is time where work is uneven, since when each CU ends is counted, else hits. Where no order
     of the class was measured it is time if that ranked the GPU's, else hits.
     """
     time, hits = (evidence_of(gpu, one.name, work_class) for one in (TIME, HIT_RATE))

@@ -25,8 +25,7 @@ from swizzle_sim.language.grid import Grid
 from swizzle_sim.workload.launch import Launch
 from xcd_model import Trace
 from xcd_model.errors import CaptureError
-from xcd_model.trace.coalesce import WAVE_SIZE, Touched
-from xcd_model.trace.l1_passes import passes_of
+from xcd_model.trace.coalesce import WAVE_SIZE, Touched, passes_of
 from xcd_model.trace.trace import SECTOR_BYTES, waves_of
 
 WHOLE_S, LONG_S = 20.0, 300.0  # of a grid that is run whole; of one whose workgroups are not alike
