@@ -43,6 +43,16 @@ def policy_words(name: str) -> str:
     return f"`{name}`: the policy's choice is near its best order at {', and '.join(said)}." if said else ""
 
 
+def gain_words(name: str) -> str:
+    """What reordered launches of a recorded model gain, as predicted and as measured."""
+    said = []
+    for launch, found in groupby(table(name), key=lambda row: row["launch"]):
+        launched, ordered = found
+        ratios = [float(launched[key]) / float(ordered[key]) for key in ("predicted_us", "measured_us")]
+        said.append(f"{ratios[0]:.3f} and {ratios[1]:.3f} ({launch}, `{ordered['order']}`)")
+    return f"`{name}`: speedups as predicted and as measured: {'; '.join(said)}." if said else ""
+
+
 def sequence_words(name: str) -> str:
     """How far replayed reads of consumers behind their producers are from counted ones."""
     rows, others = table(name), []
@@ -59,5 +69,5 @@ def sequence_words(name: str) -> str:
 
 def words() -> str:
     """The part of the README."""
-    names = ("policies_h100.csv", "policies_again_h100.csv")
-    return "\n\n".join(filter(None, [*map(policy_words, names), sequence_words("sequences_h100.csv")]))
+    policies = map(policy_words, ("policies_h100.csv", "policies_again_h100.csv"))
+    return "\n\n".join(filter(None, [*policies, gain_words("gains_h100.csv"), sequence_words("sequences_h100.csv")]))
