@@ -176,7 +176,7 @@ def test_a_declaration_is_drafted_and_says_what_is_open(tmp_path):
     text = path.read_text()
     assert 'Array(shape=..., dtype="fp32", role="inout"),  # float *' in text
     with pytest.raises(CaptureError, match="shape is still"):
-        exec(text, made := {"__file__": str(path)})
+        exec(compile(text, path, "exec"), made := {"__file__": str(path)})
         made["kernel"].at()
     with pytest.raises(
         CaptureError, match=r"declared in a Python file; draft one: swizzle-sim init-kernel sgemm.cu:FUNC"

@@ -10,7 +10,7 @@ import swizzle_sim as sim
 from swizzle_sim.cli import output
 from swizzle_sim.report.display.perfetto import perfetto_trace
 from swizzle_sim.search.history import Attempt
-from swizzle_sim.search.ranking import Ranking
+from swizzle_sim.search.ranking import Ranking, default_objectives
 
 WORDS = ("score", "gemm", "M=1024", "N=1024", "K=128", "BLOCK_M=128", "BLOCK_N=128")
 LOCKSTEP = ("--replay", "lockstep")
@@ -42,7 +42,8 @@ def test_a_table_has_the_order_of_a_run(typed):
         Attempt(number=n, name=name, source=source, proposer="", verdict={}, score=score)
         for n, (name, source, score) in enumerate(given)
     ]
-    ranked = [one.name for one in Ranking(gpu="mi300x").order(attempts) if one.number]
+    decides = default_objectives("mi300x", "timed", scorer.work_class)
+    ranked = [one.name for one in Ranking(decides, gpu="mi300x").order(attempts) if one.number]
     rows = [line.strip().split("  ")[0] for line in shown.splitlines()]
     assert [row for row in rows if row in {"launch order", *names}] == ["launch order", *ranked]
     assert ranked != list(names)
