@@ -127,6 +127,7 @@ def workshop(tmp_path_factory):
     (folder / "my_code.py").write_text(MATMUL)
     for name in ("my_kernel.py", "matmul_kernel.py"):
         write_declaration(f"{folder}/my_code.py:matmul", folder / name)
+    (folder / "sgemm.cu").write_text("namespace library { __global__ void sgemm(const float* A, float* C, int M) {} }")
     (folder / "best.txt").write_text(MINE)
     (folder / "calls.json").write_text(json.dumps(recording(MATMUL)))
     (folder / "recordings").mkdir()

@@ -178,6 +178,8 @@ def test_a_declaration_is_drafted_and_says_what_is_open(tmp_path):
     with pytest.raises(CaptureError, match="shape is still"):
         exec(compile(text, path, "exec"), made := {"__file__": str(path)})
         made["kernel"].at()
+    with pytest.raises(CaptureError, match="cannot be read"):
+        write_declaration("nowhere.cu:sgemm", None)
     with pytest.raises(
         CaptureError, match=r"declared in a Python file; draft one: swizzle-sim init-kernel sgemm.cu:FUNC"
     ):

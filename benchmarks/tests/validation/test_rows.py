@@ -34,6 +34,7 @@ def test_every_line_of_the_tables_is_there():
         "attention_orders.csv": 56,
         "autotune_h100.csv": 50,
         "explanations.csv": 17,
+        "h100_cuda_sources.csv": 30,
         "h100_six_kernels.csv": 132,
         "h200_again.csv": 252,
         "h200_published_kernels.csv": 11,

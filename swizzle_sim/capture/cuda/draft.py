@@ -7,6 +7,7 @@ from pathlib import Path
 
 from swizzle_sim.capture.cuda.source import parameters_of
 from xcd_model.errors import CaptureError
+from xcd_model.files import read_bytes
 
 TYPES = {"double": "fp64", "half": "fp16", "bfloat16": "bf16", "int64": "int64", "int8": "int8", "int": "int32"}
 DRAFT = """\
@@ -26,7 +27,11 @@ kernel = Kernel(
 
 def drafted(source: Path, function: str, beside: str) -> tuple[str, list[str]]:
     """Text of a declaration, and what it leaves open."""
-    parameters = parameters_of(source.read_text(encoding="utf-8", errors="replace"), function)
+    try:
+        text = read_bytes(source).decode("utf-8", "replace")
+    except OSError as error:
+        raise CaptureError(f"{source}: cannot be read ({error.strerror})", code="declaration") from None
+    parameters = parameters_of(text, function)
     if parameters is None:
         raise CaptureError(f"{source.name} holds no __global__ function {function}", code="declaration")
     lines = [f'        "{name}": {_value(kind)}' for name, kind in parameters.items()]
