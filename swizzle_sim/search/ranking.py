@@ -4,7 +4,7 @@ An `Objective` is the figure of a score that a run optimizes: named, or the one 
 (`class_of`) on the GPU. `Evidence` says how often a predicted figure ranked measured orders correctly. Its table is
 data with its sources, ``ranked_pairs.toml``; `swizzle_benchmarks.validation.ranked_pairs` writes it from measured rows.
 
-    even enough -> the deciding figure -> of those that tie: HBM bytes, L2 misses, predicted time, shorter text
+    even enough -> the deciding figure -> of ties: even ends, HBM bytes, L2 misses, predicted time, shorter text
 
 Where time does not decide, an order goes behind whose remap is costly, or whose CUs end `UNEVEN` times less evenly than
 those of the most even one; a predicted time has both in it. Orders tie whose figures differ by no more than the model
@@ -316,7 +316,8 @@ class Ranking:
             ]
             tied = [one for (one, *_), ties in zip(left, near, strict=True) if ties]
             least = [min(figures) for figures in zip(*(_moved(_score(one)) for one in tied), strict=True)]
-            found.append(sorted(tied, key=partial(self._breaks_tie, least=least)))
+            even = min(uneven_of(_score(one)) for one in tied)
+            found.append(sorted(tied, key=partial(self._breaks_tie, least=least, even=even)))
             left = [one for one, ties in zip(left, near, strict=True) if not ties]
         return found
 
@@ -350,9 +351,10 @@ class Ranking:
         behind = self.is_behind(score, evenest)
         return (behind, *self.cost(one), score.time_us, score.hbm_bytes, len(one.source), one.number)
 
-    def _breaks_tie(self, one: Attempt, least: Sequence[float]) -> tuple[Any, ...]:
+    def _breaks_tie(self, one: Attempt, least: Sequence[float], even: float) -> tuple[Any, ...]:
+        less_even = even < EMPTY and uneven_of(_score(one)) > UNEVEN * even
         steps = [steps_more(*three) for three in zip(_moved(_score(one)), least, STEPS, strict=True)]
-        return (*steps, one.number != 0, len(one.source), self.cost(one), _score(one).l2_misses, one.number)
+        return (less_even, *steps, one.number != 0, len(one.source), self.cost(one), _score(one).l2_misses, one.number)
 
     def slower(self, attempts: Sequence[Attempt]) -> list[Attempt]:
         """Attempts ranked above the launch order although they are predicted slower."""
