@@ -167,6 +167,8 @@ def test_an_order_less_even_than_the_most_even_is_behind_it_whatever_it_hits():
     assert numbers(by_rate.groups(few)) == [[1], [0]]
     launch, uneven = attempt(0, 100.0, balance=ends(105.0)), attempt(1, 50.0, balance=ends(180.0))
     assert numbers(BY_TIME.groups([launch, uneven])) == [[1], [0]], "a predicted time has its balance in it"
+    tied = attempt(1, 50.0, balance=ends(180.0), read=1), attempt(2, 50.0, balance=ends(105.0))
+    assert numbers(BY_TIME.groups([launch, *tied])) == [[2, 1], [0]], "of times that tie the even end goes first"
 
 
 def test_what_is_predicted_slower_and_ranked_above_the_launch_order_is_named():
