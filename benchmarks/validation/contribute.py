@@ -1,7 +1,7 @@
-"""Take measured rows in, checked: ``python -m swizzle_benchmarks.validation.contribute agreement-0123456789ab.csv``.
+"""Take measured rows in, checked: ``python -m swizzle_benchmarks.validation.contribute BUNDLE``.
 
 Each row must name GPU, driver, compiler and command, a kernel that can be replayed here, and an order that is what it
-says. All rows of a file are taken, or none.
+says. All rows of a file are taken, or none. Of a run or a bundle that has results the rows are those that were counted.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
+from swizzle_sim.hardware.runs import agreements_in
 from xcd_model import gpu
 from xcd_model.errors import SwizzleSimError
 
 from . import contributed
+from .agreed import rows_of
 from .contributed import ContributionError
 from .rows import DATA, Row, all_rows
 from .workloads import formulas
@@ -28,7 +30,7 @@ def main(words: Sequence[str] | None = None) -> None:
     """Check files and append their rows."""
     parser = argparse.ArgumentParser(prog="python -m swizzle_benchmarks.validation.contribute", description=__doc__)
     parser.add_argument(
-        "files", nargs="+", type=Path, help="CSV of `swizzle-sim import` or of `swizzle_benchmarks.lab counters`"
+        "files", nargs="+", type=Path, help="run or bundle with results, or CSV of `swizzle_benchmarks.lab counters`"
     )
     parser.add_argument("--to", type=Path, default=DATA / "contributed.csv", help="table that they are added to")
     parser.add_argument("--check", action="store_true", help="check only")
@@ -44,18 +46,26 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 def checked(path: Path) -> list[dict[str, str]]:
-    """Lines of a file, each of which can be replayed."""
-    if not path.is_file():
+    """Lines of a file, or of the results in a folder, each of which can be replayed."""
+    if not path.exists():
         raise ContributionError(f"{path}: no such file")
+    lines = _lines(path)
     rows = {
         (row.workload, row.order, row.mapping, row.bijective): row
-        for row in (Row(**line) for line in contributed.read(path))
+        for row in (Row(**contributed.row_of(f"{path.name}, line {n}", one)) for n, one in enumerate(lines, 2))
     }
     for row in rows.values():  # one of each order: rows that differ in quantity alone stand or fall together
         try:
             check(row)
         except SwizzleSimError as error:
             raise ContributionError(f"{path.name}: {row.id}: {error}") from None
+    return lines
+
+
+def _lines(path: Path) -> list[dict[str, str]]:
+    if path.is_dir():
+        return [row for found in agreements_in(path) for row in rows_of(found)]
+    list(contributed.read(path))
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 

@@ -35,10 +35,11 @@ def read(path: Path) -> Iterator[dict[str, Any]]:
         if missing:
             raise ContributionError(f"{path.name}: no column {', '.join(sorted(missing))}; the columns are {COLUMNS}")
         for number, line in enumerate(reader, 2):
-            yield _row(f"{path.name}, line {number}", line)
+            yield row_of(f"{path.name}, line {number}", line)
 
 
-def _row(where: str, line: dict[str, str]) -> dict[str, Any]:
+def row_of(where: str, line: dict[str, str]) -> dict[str, Any]:
+    """Read one row as keyword arguments of `swizzle_benchmarks.validation.rows.Row`."""
     for column in NEEDED:
         if not (line[column] or "").strip():
             raise ContributionError(

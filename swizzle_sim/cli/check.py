@@ -50,7 +50,6 @@ _WHERE = "Where files must be bijective, such as 'num_pids % 8 == 0'."
 Where = Annotated[str, _of_files("--where", metavar="CONDITION", help=_WHERE)]
 _LAUNCH = "Launch grid of files in their sizes: 'cdiv(M, 64)'."
 Answer = Annotated[str, _of_files("--answer", metavar="NAMES", help="Names that hold the tile in a Triton file.")]
-_EXPLAIN = "Of a file's remap that is refuted: conditions and a repair that are proved."
 _CALL = "Call marked Python functions, each in a process of its own, in place of reading them: runs their files."
 Call = Annotated[bool, _of_files("--call", help=_CALL)]
 Sarif = Annotated[Path | None, _of_files("--sarif", metavar="FILE", help="Write SARIF 2.1.0 there.")]
@@ -77,7 +76,6 @@ class Given:
     where: Where = ""
     launch: Annotated[str, _of_files("--launch", metavar="EXPRESSION", help=_LAUNCH)] = ""
     answer: Answer = ""
-    explain: Annotated[bool, _of_files("--explain", help=_EXPLAIN)] = False
     call: Call = False
 
     @property
@@ -271,7 +269,6 @@ def _on_all_grids(given: Given, folders: Folders, json: bool) -> list[CheckResul
     from swizzle_sim.base.progress import Progress
     from swizzle_sim.cli.output import print_json
     from swizzle_sim.testing.directive import options_of_words
-    from swizzle_sim.testing.explain import explained
     from swizzle_sim.testing.folders import files_under
     from swizzle_sim.testing.run import check_files
     from xcd_model import gpu as load_gpu
@@ -288,7 +285,7 @@ def _on_all_grids(given: Given, folders: Folders, json: bool) -> list[CheckResul
     results: list[CheckResult] = []
     with Progress("checking", "files") as progress:
         for k, of_file in enumerate(check_files(files, over, jobs=folders.jobs, call=given.call), 1):
-            results += [explained(one, over) for one in of_file] if given.explain else of_file
+            results += of_file
             if len(files) > 1:
                 progress(k, len(files))
     results = folders.compared(results, given)

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from swizzle_sim.base.atomic_write import write_whole
 from swizzle_sim.base.progress import Progress
 from swizzle_sim.cli.arguments import (
     REPLAY_WORDS,
@@ -135,7 +134,7 @@ def import_(
 ) -> None:
     """Import a result: checked against its bundle, stored with the run, compared with the predictions.
 
-    Of a run or a bundle that has results, compare again: drawn, and written as rows of fidelity.
+    Of a run or a bundle that has results, compare again.
     """
     from swizzle_sim.hardware.agreement import agreement as compare
     from swizzle_sim.hardware.node.manifest import MANIFEST
@@ -149,7 +148,7 @@ def import_(
     if result.is_dir():
         with Progress("predicting again"):
             again = agreements_in(result, replay)
-        _show(again, json, _stored(result, again))
+        _show(again, json, [])
         return
     found = read_result(result)
     where = run or _home_of(result, found)
@@ -197,22 +196,6 @@ def _home_of(path: Path, result: dict[str, Any]) -> Path:
     raise HardwareError(
         f"{path}: no run here has made bundle {result['bundle'][:12]}: name it with --run RUN", code="other-bundle"
     )
-
-
-def _stored(where: Path, found: list[Agreement]) -> list[str]:
-    """Write the picture and the rows of each; only what was measured makes rows."""
-    from swizzle_sim.hardware.agreement import csv_of, draw_agreement
-
-    written = []
-    for one in found:
-        stem = f"agreement-{one.manifest['bundle'][:12]}"
-        files = {f"{stem}.png": draw_agreement(one)} if one.comparisons else {}
-        if one.kind == "measured":
-            files[f"{stem}.csv"] = csv_of(one).encode()
-        for name, data in files.items():
-            write_whole(where / name, data)
-            written.append(str(where / name))
-    return written
 
 
 def _show(found: list[Agreement], json: bool, written: list[str]) -> None:

@@ -1,20 +1,15 @@
-"""Predicted against measured: per candidate, by rank, whether the winner is the same, as a picture and as rows."""
+"""Predicted against measured: per candidate, by rank, and whether the winner is the same."""
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 from swizzle_sim.hardware.node.manifest import RIGHT
-from swizzle_sim.hardware.results import Measurement, measurements_of, of_kinds
-from swizzle_sim.language import family
-from xcd_model.errors import HardwareError
+from swizzle_sim.hardware.results import Measurement, measurements_of
 
 
 @dataclass(frozen=True)
@@ -37,13 +32,6 @@ FIGURES = (
     Figure("memory reads", "bytes", "hbm_read_bytes", "read_bytes", -1, ("nvidia",)),
     Figure("time, cold", "us", "time_us", "time_cold_us", -1),
 )
-
-
-COLUMNS = (
-    *("id", "gpu", "driver", "compiler", "command", "kernel", "problem", "order", "mapping", "bijective"),
-    *("resources", "quantity", "value", "low", "high", "baseline", "note"),
-)
-HIT_RATE = {"amd": "l2_hit_pct", "nvidia": "l2_read_hit_pct"}
 
 
 @dataclass(frozen=True)
@@ -189,104 +177,3 @@ def _compare(
     chosen = max(rows, key=lambda row: figure.better * row[1])[2]
     best = max(values) if figure.better > 0 else min(values)
     return Comparison(figure, names, guesses, values, chosen == best, spreads)
-
-
-def draw_agreement(found: Agreement) -> bytes:
-    """PNG of an agreement."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(4.2 * len(found.comparisons), 4.4), layout="constrained")
-    panels = figure.subplots(1, len(found.comparisons), squeeze=False)[0]
-    names = {one.candidate: one.name for one in found.measurements}
-    for panel, one in zip(panels, found.comparisons, strict=True):
-        low, high = min(*one.predicted, *one.measured), max(*one.predicted, *one.measured)
-        room = 0.08 * (high - low or abs(high) or 1.0)
-        panel.plot([low - room, high + room], [low - room, high + room], color="0.7", linewidth=1, zorder=1)
-        for number, (x, y) in enumerate(zip(one.measured, one.predicted, strict=True)):
-            panel.scatter([x], [y], s=42, zorder=2, label=names[one.candidates[number]][:40])
-        unit = f" [{one.figure.unit}]" if one.figure.unit else ""
-        panel.set(xlabel=f"{found.kind}{unit}", ylabel=f"simulated{unit}", title=one.figure.name)
-        panel.set_xlim(low - room, high + room)
-        panel.set_ylim(low - room, high + room)
-    panels[0].legend(fontsize=7, loc="best")
-    manifest = found.manifest
-    figure.suptitle(f"{manifest['kernel']} on {manifest['gpu']['title']}: simulated and {found.kind}", fontsize=11)
-    out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=130, metadata={"Software": None})
-    return out.getvalue()
-
-
-def rows_of(found: Agreement) -> Iterator[dict[str, Any]]:
-    """Rows of everything measured."""
-    if found.kind != "measured":
-        raise HardwareError(f"this result is {found.kind}, not measured: it makes no fidelity rows")
-    first = {name: value for name, value, *_ in _quantities(found, found.measurements[0].candidate)}
-    sources = {one["id"]: one["source"] or family("identity") for one in found.manifest["candidates"]}
-    for one in found.measurements:
-        if one.right not in RIGHT:
-            continue
-        for quantity, value, low, high in _quantities(found, one.candidate):
-            yield {
-                **_machine(found),
-                "id": f"{found.manifest['kernel']}-{found.manifest['bundle'][:8]}/{one.candidate}:{quantity}",
-                "kernel": found.manifest["kernel"],
-                "problem": json.dumps(found.manifest["problem"]),
-                "order": "identity" if one.candidate == found.measurements[0].candidate else one.name,
-                "mapping": sources[one.candidate],
-                "bijective": "True",
-                "resources": json.dumps(_resources(found, one.candidate)),
-                "quantity": quantity,
-                **{"value": value, "low": low, "high": high, "baseline": first.get(quantity, "")},
-                "note": "; ".join(one.doubts),
-            }
-
-
-@of_kinds("the result")
-def csv_of(found: Agreement) -> str:
-    """Rows as CSV text, in the columns of ``swizzle_benchmarks.validation.contributed``."""
-    out = io.StringIO()
-    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows_of(found))
-    return out.getvalue()
-
-
-def _machine(found: Agreement) -> dict[str, str]:
-    machine, profiler = found.result["machine"], found.result.get("profiler") or {}
-    versions = machine.get("versions") or {}
-    rocm = machine.get("rocm") or versions.get("hip")
-    named = {
-        "gpu": found.manifest["gpu"]["name"],
-        "driver": machine.get("nvidia_smi") or (f"ROCm {rocm}" if rocm else ""),
-        "compiler": f"Triton {versions['triton']}, PyTorch {versions.get('torch')}" if versions.get("triton") else "",
-        "command": f"confirm.py of bundle {found.manifest['bundle'][:12]}, "
-        f"{profiler.get('version') or 'no profiler'}; {profiler.get('caches', 'GPU events only')}",
-    }
-    for field, text in named.items():
-        if not text:
-            raise HardwareError(f"the result names no {field}: without it the row cannot be measured a second time")
-    return named
-
-
-def _quantities(found: Agreement, candidate: str) -> list[tuple[str, float, float, float]]:
-    """Quantity, value, lowest and highest."""
-    vendor = found.manifest["gpu"]["vendor"]
-    one = next(m for m in found.measurements if m.candidate == candidate)
-    counters = found.result["candidates"][candidate].get("counters", {})
-    rows: list[tuple[str, float, float, float]] = []
-    if one.l2_hit_rate is not None:
-        rows.append((HIT_RATE[vendor], *(3 * (100 * one.l2_hit_rate,))))
-    direct = {"l2_hits": "TCC_HIT_sum", "l2_misses": "TCC_MISS_sum"}
-    direct |= {"dram_read_bytes": "dram__bytes_read.sum", "dram_write_bytes": "dram__bytes_write.sum"}
-    for quantity, name in direct.items():
-        if name in counters:
-            rows.append((quantity, *(counters[name][key] for key in ("value", "lowest", "highest"))))
-    if one.time_cold_us is not None:
-        rows.append(("time_us", one.time_cold_us, *one.spreads["time_cold_us"]))
-    return rows
-
-
-def _resources(found: Agreement, candidate: str) -> dict[str, int]:
-    counters = found.result["candidates"][candidate].get("counters", {})
-    names = {"registers": "launch__registers_per_thread", "shared_bytes": "launch__shared_mem_per_block"}
-    return {key: int(counters[name]["value"]) for key, name in names.items() if name in counters}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -25,8 +24,8 @@ class BijectionError(AssertionError):
 
 def assert_bijective(
     candidate: Checkable,
-    grids: Iterable[Any] | Any = None,
-    xcds: Iterable[int] | Any = None,
+    grids: Iterable[Any] | int | str | None = None,
+    xcds: Iterable[Any] | Any = None,
     *,
     where: Where = None,
     launch: str = "",
@@ -42,10 +41,10 @@ def assert_bijective(
         ``num_pid_m`` ..., ``grid`` for the launch as a tuple) and that returns the new ``pid`` or a tuple of
         coordinates; a text of the language or a family's spec; a file with a text; ``"file.py::function"``, or a
         Triton function itself, whose program-id prologue is read from its file and never run.
-    grids : iterable, or hypothesis strategy, optional
+    grids : iterable, optional
         Grids to try, each a `Grid`, an integer, a tuple of sides or a text such as ``"64x64"``. By default every small
         grid of the candidate's kind, and larger ones of awkward shape.
-    xcds : iterable of int, int, or hypothesis strategy, optional
+    xcds : iterable of int, or int, optional
         XCD counts; by default 1, 2, 3, 4, 6 and 8.
     where : str or callable, optional
         Only launches on which this holds are tried: a condition such as ``"num_pids % num_xcds == 0"``, or
@@ -70,24 +69,19 @@ def assert_bijective(
 
     Notes
     -----
-    Launches are tried in the order of their size, so the first that fails is the smallest; with a hypothesis strategy
-    the smallest that its shrinker met. A Python function computes in Python's integers: that a value overflows 32 bits,
-    or that ``//`` of opposite signs rounds otherwise on a GPU, is found in texts and Triton functions only.
+    Launches are tried in the order of their size, so the first that fails is the smallest. A Python function computes
+    in Python's integers: that a value overflows 32 bits, or that ``//`` of opposite signs rounds otherwise on a GPU, is
+    found in texts and Triton functions only.
     """
     __tracebackhide__ = True  # pytest shows the caller's line
     values = {name: _value(value) for name, value in sizes.items()}
     found, options = as_candidate(candidate, values, names_in(answer), launch)
-    if _is_strategy(grids) or _is_strategy(xcds):
-        from swizzle_sim.testing.strategies import try_drawn  # noqa: PLC0415 - hypothesis is an extra
-
-        outcome = try_drawn(found, options, grids, xcds, where)
-    else:
-        if xcds is not None:
-            options = replace(options, xcds=tuple(xcds) if isinstance(xcds, Iterable) else (xcds,))
-        given = [grids] if isinstance(grids, str) or is_whole(grids) else grids
-        outcome = try_points(found, points_of(found, options, given, where))
-        if not outcome.holds and grids is None:
-            outcome = settle(found, outcome, options, where)  # for the message
+    if xcds is not None:
+        options = replace(options, xcds=tuple(xcds) if isinstance(xcds, Iterable) else (xcds,))
+    given = [grids] if isinstance(grids, str) or is_whole(grids) else grids
+    outcome = try_points(found, points_of(found, options, given, where))
+    if not outcome.holds and grids is None:
+        outcome = settle(found, outcome, options, where)  # for the message
     if not outcome.holds:
         raise BijectionError(outcome)
 
@@ -96,8 +90,3 @@ def _value(value: Any) -> int | str | tuple[int, ...]:
     if isinstance(value, str):
         return value
     return int(value) if hasattr(value, "__index__") else tuple(int(one) for one in value)
-
-
-def _is_strategy(given: Any) -> bool:
-    hypothesis = sys.modules.get("hypothesis.strategies")
-    return hypothesis is not None and isinstance(given, hypothesis.SearchStrategy)

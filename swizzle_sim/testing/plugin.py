@@ -7,10 +7,8 @@ until there is something to check: hence the imports inside functions.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from types import FunctionType
 from typing import Any
 
 import pytest
@@ -37,9 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Make the marker known."""
-    config.addinivalue_line(
-        "markers", f"{MARKER}(**arguments): the function is a swizzle, to be checked as assert_bijective checks it"
-    )
+    config.addinivalue_line("markers", f"{MARKER}: a swizzle that --swizzle-check or swizzle_check names")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -52,22 +48,6 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
 
         for path in files_under(paths, exclude=config.getini("swizzle_exclude")):
             items += SwizzleFile.from_parent(session, path=path).collect()
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_pycollect_makeitem(collector: Any, name: str, obj: object) -> list[pytest.Item] | None:
-    """Take a marked function of a test module as a swizzle, unless it is itself a test."""
-    if type(obj) is not FunctionType or collector.funcnamefilter(name):
-        return None
-    marks = [mark for mark in _marks(obj) if mark.name == MARKER]
-    if not marks:
-        return None
-    return [MarkedItem.from_parent(collector, name=name, function=obj, mark=marks[0])]
-
-
-def _marks(function: FunctionType) -> Iterator[pytest.Mark]:
-    given = vars(function).get("pytestmark", [])
-    yield from (mark for mark in given if isinstance(mark, pytest.Mark)) if isinstance(given, list) else ()
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
@@ -122,29 +102,3 @@ class SwizzleItem(pytest.Item):
     def reportinfo(self) -> tuple[os.PathLike[str] | str, int | None, str]:
         """File, line counted from 0, and heading."""
         return self.path, (self.target.line if self.target else 1) - 1, f"swizzle {self.name}"
-
-
-class MarkedItem(pytest.Item):
-    """A function of a test module with ``@pytest.mark.swizzle``."""
-
-    def __init__(self, *, function: Any, mark: pytest.Mark, **kwargs: Any):
-        super().__init__(**kwargs)
-        self.function, self.mark = function, mark
-        self.add_marker(MARKER)
-
-    def runtest(self) -> None:
-        """Check it where the marker's arguments say."""
-        from swizzle_sim.testing.bijective import assert_bijective  # noqa: PLC0415
-
-        assert_bijective(self.function, *self.mark.args, **self.mark.kwargs)
-
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """Return the counter-example, without a traceback through this package."""
-        from xcd_model.errors import SwizzleSimError  # noqa: PLC0415
-
-        known = AssertionError, SwizzleSimError
-        return str(excinfo.value) if isinstance(excinfo.value, known) else super().repr_failure(excinfo, style)
-
-    def reportinfo(self) -> tuple[os.PathLike[str] | str, int | None, str]:
-        """File, line counted from 0, and heading."""
-        return self.path, self.function.__code__.co_firstlineno - 1, f"swizzle {self.name}"

@@ -3,11 +3,9 @@
 import json
 import os
 import shutil
-from pathlib import Path
 
 import pytest
 
-from swizzle_benchmarks.validation import contributed
 from tests.capture.same_trace import needs_triton
 from tests.hardware.conftest import DATA, SIZES, STAND_IN
 from tests.in_process import runner
@@ -38,7 +36,6 @@ def test_from_a_run_to_agreement(typed, tmp_path, confirm):
     (one,) = document["agreements"]
     assert one["kind"] == "replayed" and one["candidates"][1]["predicted"]["kind"] == "simulated"
     assert {c["figure"] for c in one["comparisons"]} == {"L2 hit rate", "L2 misses"}
-    assert [Path(path).suffix for path in document["written"]] == [".png"], "what was replayed makes no rows"
     other = json.loads((tmp_path / "gb/result.json").read_text()) | {"problem": {"M": 1}}
     (tmp_path / "other.json").write_text(json.dumps(other | {"bundle": "0" * 64}))
     refused = typed("import", "other.json", "--run", "runs/g", "--json")
@@ -50,8 +47,6 @@ def test_agreement_of_what_an_h200_measured(typed, tmp_path):
     answer = typed("import", "transpose")
     assert answer.code == 0, answer.err
     assert "measured on NVIDIA H200" in answer.out and "pairs beyond the spread the right way round" in answer.out
-    (rows,) = (tmp_path / "transpose").glob("agreement-*.csv")
-    assert len(list(contributed.read(rows))) == 16
 
 
 def test_a_bundle_of_a_kernel(typed, tmp_path):

@@ -10,12 +10,13 @@ import pytest
 
 from benchmarks.tests.validation.test_rows import GOOD
 from swizzle_benchmarks.validation import contribute, contributed
+from swizzle_benchmarks.validation.agreed import rows_of
 from swizzle_benchmarks.validation.contributed import ContributionError
 from swizzle_benchmarks.validation.rows import DATA, Row, all_rows
 from swizzle_benchmarks.validation.split import LATER, place_of, split
 from swizzle_benchmarks.validation.variants import predict
 from swizzle_benchmarks.validation.workloads.from_row import tiles_of, workload
-from swizzle_sim.hardware.agreement import agreement, csv_of
+from swizzle_sim.hardware.agreement import agreement
 from swizzle_sim.hardware.results import pairs_in
 from swizzle_sim.language import family
 from xcd_model import gpu, workgroups_per_cu
@@ -24,11 +25,6 @@ from xcd_model.errors import HardwareError
 MEASURED = Path(__file__).parents[3] / "tests" / "hardware" / "data" / "h200"
 ROWS = all_rows()
 SWIZZLED = GOOD | {"id": "mine-2", "order": "contiguous", "mapping": family("contiguous")}
-
-
-def agreed(kernel):
-    ((manifest, result),) = pairs_in(MEASURED / kernel)
-    return agreement(manifest, result)
 
 
 def written(path, *rows):
@@ -40,13 +36,11 @@ def written(path, *rows):
 
 
 @pytest.mark.parametrize("kernel", ["gemm", "attention"])
-def test_rows_of_an_agreement_are_those_of_the_table(tmp_path, kernel):
-    """The table holds what `swizzle-sim import` writes of the H200 results that the tests keep."""
-    path = tmp_path / "agreement.csv"
-    path.write_text(csv_of(agreed(kernel)))
+def test_rows_of_a_bundle_are_those_of_the_table(kernel):
+    """The table holds what was taken of the H200 results that the tests keep."""
     with (DATA / "contributed.csv").open(newline="") as file:
         table = {line["id"]: line for line in csv.DictReader(file)}
-    lines = contribute.checked(path)
+    lines = contribute.checked(MEASURED / kernel)
     assert len(lines) == 16 and all(table[line["id"]] == line for line in lines)
 
 
@@ -121,7 +115,15 @@ def test_a_result_that_names_no_driver_or_compiler_makes_no_row(tmp_path, key, f
     path.write_text(json.dumps(result))
     ((manifest, changed),) = pairs_in(tmp_path / "gemm")
     with pytest.raises(HardwareError, match=f"names no {field}"):
-        csv_of(agreement(manifest, changed))
+        rows_of(agreement(manifest, changed))
+
+
+def test_what_was_replayed_or_is_of_the_wrong_kind_makes_no_row():
+    ((manifest, result),) = pairs_in(MEASURED / "gemm")
+    with pytest.raises(HardwareError, match="replayed, not measured"):
+        rows_of(agreement(manifest, {**result, "kind": "replayed"}))
+    with pytest.raises(HardwareError, match="a value is missing or of the wrong kind"):
+        rows_of(agreement(manifest, {**result, "machine": {**result["machine"], "versions": 5}}))
 
 
 def test_every_measured_kernel_has_its_half_with_a_reason():

@@ -71,8 +71,7 @@ On a node with a MI300X or its kin, or with an NVIDIA GPU, any kernel of `swizzl
 
     swizzle-sim bundle gemm M=8192 --swizzle contiguous --swizzle 'group_m(size=8)' --gpu mi300x -o mine
     python mine/confirm.py                     # there: needs the driver, PyTorch, Triton, and rocprofv3 or ncu
-    swizzle-sim import mine                    # writes mine/agreement-BUNDLE.csv, rows of what was counted
-    python -m swizzle_benchmarks.validation.contribute mine/agreement-BUNDLE.csv
+    python -m swizzle_benchmarks.validation.contribute mine
 
 The kernels of the H200 table under the orders of that table, or others, on an NVIDIA GPU:
 
