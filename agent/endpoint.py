@@ -7,7 +7,7 @@ DSPy chooses the wire protocol; retries are made by `CachedLM`'s caller. Codes o
 | rate-limit | 429 | yes, after the server's own delay if it names one |
 | timeout | no answer in time | yes |
 | server | 5xx, or a page in place of an answer | yes |
-| connection | connection refused, cut, or a stream that broke off | yes |
+| connection | connection refused or cut | yes |
 | empty | an answer with no text | yes |
 | malformed | an answer without the fields of the signature | yes |
 | refusal | the model declined, or a filter did | yes |
@@ -23,7 +23,6 @@ DSPy chooses the wire protocol; retries are made by `CachedLM`'s caller. Codes o
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +49,6 @@ _BY_CLASS = (
     ("InvalidRequestError", "bad-request"),
     ("ServerError", "server"),
     ("TransportError", "connection"),
-    ("StreamAssemblyError", "connection"),
     ("ProviderError", "server"),
 )
 
@@ -92,18 +90,18 @@ class Answer:
 
 
 class Endpoint:
-    """One model behind one server; ``timeout_s`` is between two bytes, of a ``stream`` also for the whole answer."""
+    """One model behind one server; ``timeout_s`` is between two bytes."""
 
-    def __init__(self, model: str, api_base: str | None, *, timeout_s: float, stream: bool):
+    def __init__(self, model: str, api_base: str | None, *, timeout_s: float):
         self._dspy = load_dspy()
-        self.model, self._timeout_s, self._stream = model, timeout_s, stream
+        self.model, self._timeout_s = model, timeout_s
         api_base = base_of(model, api_base)
         self._client = {"api_key": key_of(model, api_base), **({"api_base": api_base} if api_base else {})}
 
     def ask(self, request: Request) -> Answer:
         """Send one request."""
         try:
-            return self._streamed(request) if self._stream else self._whole(request)
+            return self._whole(request)
         except Failure:
             raise
         except Exception as error:
@@ -124,37 +122,3 @@ class Endpoint:
         refused = any(part.type == "refusal" for part in parts)
         usage = response.usage
         return Answer(text, response.finish_reason, refused, usage.input_tokens, usage.output_tokens)
-
-    def _streamed(self, request: Request) -> Answer:
-        from dspy.clients.engines import LM15Engine
-        from dspy.lm15 import RouterConfig, Timeouts
-
-        provider = LM15Engine(RouterConfig(env={})).resolve(self.model).provider
-        base = self._client.get("api_base")
-        engine = LM15Engine(
-            RouterConfig(
-                api_keys={provider: self._client["api_key"]},
-                base_urls={provider: base} if base else None,
-                timeouts=Timeouts(read=self._timeout_s),
-            )
-        )
-        deadline = time.monotonic() + self._timeout_s
-        text, size, refused = [], 0, False
-        try:
-            for event in engine.stream(request):
-                if event.type == "error":
-                    raise Failure("server", f"the stream ended with an error: {event.error.message}")
-                if event.type == "delta" and event.delta.type == "text":
-                    text.append(event.delta.text)
-                    size += len(event.delta.text)
-                if event.type == "end":
-                    usage = event.usage
-                    counts = (usage.input_tokens, usage.output_tokens) if usage else (None, None)
-                    return Answer("".join(text), event.finish_reason or "stop", refused, *counts)
-                if size > MAX_REPLY_CHARS:
-                    return Answer("".join(text), "too-long", refused)
-                if time.monotonic() > deadline:
-                    raise Failure("timeout", f"the answer was not complete after {self._timeout_s:g} s")
-        finally:
-            engine.close()
-        raise Failure("connection", "the stream ended before the answer did")

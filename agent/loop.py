@@ -337,10 +337,7 @@ def evaluations_of(attempts: Iterable[Attempt]) -> int:
 def _endpoints(settings: Settings) -> Callable[[str], Endpoint | FolderEndpoint]:
     if all(provider_of(model) == FOLDER for model in settings.models):
         return lambda model: FolderEndpoint(settings.api_base or ANSWERS)
-    made = {
-        model: Endpoint(model, settings.api_base, timeout_s=settings.timeout_s, stream=settings.stream)
-        for model in settings.models
-    }
+    made = {model: Endpoint(model, settings.api_base, timeout_s=settings.timeout_s) for model in settings.models}
     return made.__getitem__
 
 

@@ -26,7 +26,6 @@ LIMITS = (
     "max_minutes",
     "timeout_s",
     "tries",
-    "stream",
     "api_base",
     "compile",
     "no_compare",
@@ -59,8 +58,6 @@ class Settings:
         For one answer.
     tries : int
         Requests for one answer before the iteration is given up.
-    stream : bool
-        Read answers as they are written, which bounds the whole answer by ``timeout_s`` and not each part of it.
     structured : bool
         Constrain answers by a JSON schema, for servers that can and small models that must.
     image : bool
@@ -87,7 +84,6 @@ class Settings:
     reply_tokens: int | None = None
     timeout_s: float = 300.0
     tries: int = 4
-    stream: bool = False
     structured: bool = False
     image: bool = False
     seed: int = 0

@@ -99,7 +99,7 @@ def tune_prompt(
     dspy, settings = load_dspy(), task.settings
     task.folder.mkdir(parents=True, exist_ok=True)
     with Transcript(task.folder) as transcript:
-        made = endpoint_of or (lambda m: Endpoint(m, settings.api_base, timeout_s=settings.timeout_s, stream=False))
+        made = endpoint_of or (lambda m: Endpoint(m, settings.api_base, timeout_s=settings.timeout_s))
         lm = CachedLM(transcript, made, task.prices, settings.seed)
         engine = _NumberedLM(lm, Retry(settings.tries, sleep))
         options = {"cache": False, "num_retries": 0, "engine": engine, "temperature": settings.temperature}

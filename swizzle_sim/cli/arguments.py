@@ -102,9 +102,7 @@ Swizzles = Annotated[
 
 OF_ONE = "Of one order"
 Seeds = Annotated[int, option("--seeds", help="Seeds to try; prints mean and spread.", panel=OF_ONE, min=1, max=10_000)]
-_LENGTHS = "Draws of a kernel's group lengths, its SEED; prints mean and spread of the gain."
 _PLOTS = "Draw hit rate over time and per XCD there (PNG)."
-_PERFETTO = "Write when each workgroup runs, by XCD and CU, for ui.perfetto.dev."
 _UNCERTAIN = "Range of each number over the plausible constants of the model."
 _DRAWS = "Draws of all constants at once, with --uncertainty."
 Draws = Annotated[int | None, option("--draws", help=_DRAWS, panel=OF_ONE, min=2, max=10_000)]
@@ -142,20 +140,15 @@ class OfOne:
     """What is told of one order on one GPU alone."""
 
     seeds: Seeds = 1
-    lengths: Annotated[int, option("--lengths", metavar="N", help=_LENGTHS, panel=OF_ONE, min=1, max=1_000)] = 1
     uncertainty: Annotated[bool, option("--uncertainty", help=_UNCERTAIN, panel=OF_ONE)] = False
     draws: Draws = None
     plots: Annotated[Path | None, option("--plots", metavar="FOLDER", help=_PLOTS, panel=OF_ONE)] = None
-    perfetto: Annotated[Path | None, option("--perfetto", metavar="FILE", help=_PERFETTO, panel=OF_ONE)] = None
 
-    def check(self, replay: str, *, one: bool) -> None:
+    def check(self, *, one: bool) -> None:
         """Refuse what cannot be told, or not of more than one order on one GPU."""
         if self.draws is not None and not self.uncertainty:
             raise ReplayError("--draws belongs to --uncertainty: add it")
-        if self.perfetto is not None and replay == "lockstep":
-            raise ReplayError("--perfetto shows times, and lockstep has none: use --replay timed")
         given = {"--seeds": self.seeds > 1, "--uncertainty": self.uncertainty, "--plots": self.plots is not None}
-        given |= {"--lengths": self.lengths > 1, "--perfetto": self.perfetto is not None}
         if not one and (typed := [name for name, is_given in given.items() if is_given]):
             raise ReplayError(f"{', '.join(typed)}: of one swizzle on one GPU; name one of each")
 

@@ -243,7 +243,6 @@ class LlmOptions:
     tries: Annotated[
         int | None, _llm("--tries", metavar="N", min=1, max=20, help="Requests for one question, by default 4.")
     ] = None
-    stream: Annotated[bool, _llm("--stream", help="Read answers as they are written.")] = False
     structured: Annotated[bool, _llm("--structured", help="Constrain answers by a JSON schema.")] = False
     image: Annotated[bool, _llm("--image", help="Show the model a picture of the best mapping.")] = False
     no_compare: Annotated[

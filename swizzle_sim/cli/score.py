@@ -46,7 +46,7 @@ def score(
 
     words = list(dict.fromkeys(swizzle or ()))
     launches = [Launch(launch.kernel, launch.sizes, one) for one in dict.fromkeys(launch.gpu or ["mi300x"])]
-    more.check(how.replay, one=len(launches) == 1 >= len(words))
+    more.check(one=len(launches) == 1 >= len(words))
     candidates = [load_swizzle(word) for word in words]
     for at, one in enumerate(candidates):
         if one.name == scored.LAUNCHED:  # a file may have the name of the launch order

@@ -20,7 +20,7 @@ from swizzle_sim.cli.output import line, table
 from swizzle_sim.language import Swizzle, Verdict
 from swizzle_sim.pricing.access_patterns import emulated, emulated_note, fitted_constants, pitch_note, uncoalesced
 from swizzle_sim.pricing.scores import Score
-from swizzle_sim.pricing.scoring import OverDraws, Scorer, Spread, over_draws, spread
+from swizzle_sim.pricing.scoring import Scorer, Spread, spread
 from swizzle_sim.pricing.waiting import Waited, waited
 from swizzle_sim.report.bottleneck import why_better
 from swizzle_sim.search.advice import Advice, advise_run, one_xcd
@@ -157,7 +157,6 @@ class InFull:
     found: Scored
     advice: Advice | None
     over_seeds: Spread | None
-    over_lengths: OverDraws | None
     ranges: Uncertainty | None
     inside: tuple[OwnRemap, Score] | None  # the remap of a user's kernel, and the score without it
     waits: Waited | None
@@ -188,7 +187,6 @@ class InFull:
             found=found,
             advice=advice,
             over_seeds=spread(scorer, candidate, more.seeds) if more.seeds > 1 else None,
-            over_lengths=over_draws(scorer, candidate, more.lengths) if more.lengths > 1 else None,
             files=_drawn(scorer, candidate.name or "candidate", order, found, more),
             ranges=ranges,
             inside=(remap, scorer.score_order(remap.without, baseline_us=scorer.baseline.time_us)) if remap else None,
@@ -203,7 +201,6 @@ class InFull:
         return {
             **dict(zip(self.FIGURES, figures, strict=True)),
             **({"why_better": self.why_better} if self.why_better else {}),
-            "over_lengths": self.over_lengths,
             **({"own_remap": self.inside[0].as_dict(self.inside[1])} if self.inside else {}),
             **({"waited": self.waits} if self.waits else {}),
         }
@@ -226,8 +223,6 @@ class InFull:
                 f"{100 * one.l2_hit_rate_std:.2f} %, time {one.time_us_mean:.1f} ± {one.time_us_std:.1f} µs "
                 "(mean and standard deviation)"
             )
-        if self.over_lengths:
-            _print_lengths(self.over_lengths)
         if self.ranges:
             _print_uncertainty(self.ranges, name, scorer.replay)
         for file in self.files:
@@ -276,7 +271,7 @@ class InFull:
 
 
 def _drawn(scorer: Scorer, name: str, order: np.ndarray, found: Scored, more: OfOne) -> list[Path]:
-    """Write the pictures and the trace for Perfetto that were asked for; their files."""
+    """Write the pictures that were asked for; their files."""
     files: dict[Path, bytes] = {}
     if more.plots is not None:
         from swizzle_sim.report import over_time, per_xcd, png
@@ -286,27 +281,9 @@ def _drawn(scorer: Scorer, name: str, order: np.ndarray, found: Scored, more: Of
         before = scorer.traffic(np.arange(order.size), threads=output.cores())
         files[more.plots / "over_time.png"] = png(over_time(before, found.traffic, name=name), note=note)
         files[more.plots / "per_xcd.png"] = png(per_xcd(scorer.baseline, found.score, name=name), note=note)
-    if more.perfetto is not None:
-        from swizzle_sim.report.display.perfetto import perfetto_trace
-
-        traffic, spans = found.own.traffic_and_spans(order)
-        title = f"{scorer.kernel.name} on {scorer.gpu.title}, {name}"
-        files[more.perfetto] = perfetto_trace(spans, order, traffic, scorer.gpu, title).encode()
     for path, data in files.items():
         write_whole(path, data)
     return list(files)
-
-
-def _print_lengths(over: OverDraws) -> None:
-    def said(pair: tuple[float, float], scale: float, digits: int) -> str:
-        return f"{scale * pair[0]:.{digits}f} ± {scale * pair[1]:.{digits}f}"
-
-    print(
-        f"over {over.draws} draws of the lengths (mean ± standard deviation): L2 hit rate "
-        f"{said(over.launch_l2_hit_rate, 100, 2)} % in launch order, {said(over.l2_hit_rate, 100, 2)} % so ordered, "
-        f"gain {said(over.gain_points, 1, 2)} points; speedup {said(over.speedup, 1, 3)}, slower on {over.slower} of "
-        f"{over.draws}"
-    )
 
 
 def _print_own_remap(scorer: Scorer, found: OwnRemap, without: Score) -> None:

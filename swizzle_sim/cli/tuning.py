@@ -67,7 +67,6 @@ def find_ceiling(launch: Launch, run: RunOptions, evaluations: int | None, json:
         ("launch order", "identity", found.baseline),
         ("best formula", found.formula_name, found.formula),
         ("best permutation", found.found_by, found.permutation),
-        ("... from a lookup table", "one extra load a workgroup", found.as_table),
     ]
     score_table(title_of(workload, device), ("", "swizzle"), rows, simulated(device.name, replay))
     behind = 100 * (found.permutation.l2_hit_rate - found.formula.l2_hit_rate)

@@ -72,12 +72,12 @@ def make_app(queue: LatestOnlyQueue, *, host: str, port: int, jobs: TimedJobs | 
 SET = {  # what one control sets of the others
     **{name: Output(name, "value") for name in ("kernel", "gpu", "text", "timed")},
     **{name: Output(name, "children") for name in ("sizes", "notice")},
-    **{name: Output(name, "data") for name in ("steps", "pins")},
+    "steps": Output("steps", "data"),
     **{name: Output({"slider": ALL}, of) for name, of in (("at", "value"), ("last", "max"))},
 }
-BUTTONS = ({"family": ALL}, "own", "write-out", "pin", {"unpin": ALL}, {"edit": ALL})
+BUTTONS = ({"family": ALL}, "own", "write-out")
 SHOWN = {  # what a candidate is shown as
-    **{name: Output(name, "children") for name in ("verdict", "maps", "score", "note", "command", "pinned")},
+    **{name: Output(name, "children") for name in ("verdict", "maps", "score", "note", "command")},
     "anyway": Output("anyway", "hidden"),
     "query": Output("query", "data"),
     "summary": Output("kernel-says", "children"),
@@ -87,7 +87,7 @@ SHOWN = {  # what a candidate is shown as
 }
 CANDIDATE = {  # by what it is given
     **{name: Input(name, "value") for name in ("kernel", "timed")},
-    **{name: Input(name, "data") for name in ("steps", "ready", "pins")},
+    **{name: Input(name, "data") for name in ("steps", "ready")},
     **{"text": Input("typed", "data"), "chip": Input("gpu", "value"), "anyway": Input("anyway", "n_clicks")},
     **{"sizes": Input({"size": ALL}, "value"), "at": Input({"slider": ALL}, "value")},
     **{"names": State({"size": ALL}, "id"), "families": State({"family": ALL}, "id"), "tab": State("tab", "data")},
@@ -107,7 +107,7 @@ def _answer_controls(app: Dash, queue: LatestOnlyQueue) -> None:
     app.callback(
         output=SET,
         inputs={**picked, "buttons": [Input(name, "n_clicks") for name in BUTTONS]},
-        state={"text": State("text", "value"), "pins": State("pins", "data")},
+        state={"text": State("text", "value")},
     )(controls)
     app.callback(
         Output({"shown": ALL}, "children"),
@@ -173,7 +173,7 @@ def _evaluate(queue: LatestOnlyQueue, given: SimpleNamespace) -> dict[str, Any]:
         states.check_text(state.swizzle)
         typed = states.read_sizes((name["size"], value) for name, value in zip(given.names, given.sizes, strict=True))
         changes = states.changed(states.slider_values(gpu(given.chip)), values(given.at, given.steps))
-        state = replace(state, sizes=typed, changes=changes, pins=tuple(given.pins or ()))
+        state = replace(state, sizes=typed, changes=changes)
         limit_s = ANYWAY_LIMIT_S if ctx.triggered_id == "anyway" else LIMIT_S
         result = queue.submit(given.tab, state.query(), limit_s=limit_s)
         state = replace(state, replay="timed" if given.timed else "lockstep")
@@ -195,7 +195,6 @@ def _evaluate(queue: LatestOnlyQueue, given: SimpleNamespace) -> dict[str, Any]:
         "cards": ["card" if one["family"] in result.fits else "card elsewhere" for one in given.families],
         "status": f"{result.seconds:.2f} s",
         "page": "",
-        "pinned": [layout.panel("Pinned orders", *parts)] if (parts := show.side_by_side(result)) else [],
     }
 
 
@@ -214,27 +213,16 @@ def controls(address: Mapping[str, str] | None, kernel: str | None, chip: str | 
         return _restored(address["search"])
     if not ctx.triggered[0]["value"]:  # a button that has just been made
         raise PreventUpdate
-    text, pins = given["text"] or "", [*(given["pins"] or ())]
     if not isinstance(by, str):
-        return _effect_of_one(dict(by), pins)
+        return _set(text=spec_of(parse_spec(dict(by)["family"])))
     if by == "kernel":
         return _set(sizes=layout.size_boxes(kernel or "", offered.start_sizes(kernel or "")))
     if by == "write-out":
-        written: Any = no_update
+        text, written = given["text"] or "", no_update
         with contextlib.suppress(SwizzleSimError):  # the verdict names the error
             written = family(text) if is_spec(text) else no_update
         return _set(text=written)
-    if by == "pin":
-        kept = [one for one in pins if one != text]
-        return _set(pins=[*kept, text][-states.MAX_PINS :])  # the oldest makes room
     return _set(**_sliders(chip or "", {}))
-
-
-def _effect_of_one(by: dict[str, Any], pins: list[str]) -> dict[str, Any]:
-    """Effect of one button of many: of a pinned order or a family."""
-    if "unpin" in by:
-        return _set(pins=[one for at, one in enumerate(pins) if at != by["unpin"]])
-    return _set(text=pins[by["edit"]] if "edit" in by else spec_of(parse_spec(by["family"])))
 
 
 def _restored(search: str) -> dict[str, Any]:
@@ -252,7 +240,7 @@ def _restored(search: str) -> dict[str, Any]:
     return {
         **{"kernel": state.kernel, "sizes": layout.size_boxes(state.kernel, sizes), "gpu": state.gpu},
         **{"text": state.swizzle, **_sliders(state.gpu, dict(state.changes)), "notice": notice},
-        **{"pins": list(state.pins), "timed": ["timed"] if state.replay == "timed" else []},
+        "timed": ["timed"] if state.replay == "timed" else [],
     }
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from swizzle_sim.capture.occupancy import compiled_for
-from swizzle_sim.explore.state import State, read_order
+from swizzle_sim.explore.state import State
 from swizzle_sim.language import FAMILIES, Grid, Swizzle, Verdict, family, holds, parse_spec
 from swizzle_sim.language.vm import permutation_of
 from swizzle_sim.pricing.scores import Score
@@ -25,7 +25,7 @@ MAX_WORKGROUPS = 1 << 20
 MAX_INSTRUCTIONS = 400_000  # of a trace: bounds what preparing it and its bound take
 MAX_LOOKUPS = 25e6  # line look-ups of one replay: about a third of a second, and there are two
 REUSED = 6  # of each: a step back and forth is free, memory stays small
-SCORES = 60  # small: pinned orders over some kernels and GPUs
+SCORES = 60  # small: orders over some kernels and GPUs
 SIDE = 16  # tiles of a small map's side
 XCDS = 8
 _FLAT = Grid((SIDE * SIDE,), (SIDE, SIDE))
@@ -41,16 +41,6 @@ class Problem:
 
     code: str
     message: str
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Pinned:
-    """A pinned order at the page's kernel and GPU."""
-
-    text: str
-    problem: str = ""  # why it has no score; empty if it has
-    tiles: np.ndarray | None = field(default=None, repr=False)  # (rows, columns) int array or None: XCD of each tile
-    score: Score | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -72,7 +62,6 @@ class Result:
     baseline: Score | None = None
     score: Score | None = None
     assigned_bound: float | None = None  # L2 hit rate that no cache could exceed with the tiles on these XCDs
-    pinned: tuple[Pinned, ...] = ()  # the pinned orders, as pinned
     too_large: str = ""  # why it was not replayed; empty if it was
     seconds: float = 0.0  # [s]
 
@@ -118,7 +107,6 @@ class Evaluator:
             found["score"] = score(order, state.swizzle)
             key = (_machine(state), state.swizzle)
             found["assigned_bound"] = self._keep("assigned", key, lambda: scorer.assigned_bound(order), SCORES)
-        found["pinned"] = tuple(_pinned(scorer, score, text, xcd) for text in state.pins)
 
     def _replays(self, scorer: Scorer, state: State) -> Replays:
         """Score of an order by its text, that of the launch order by none; known ones are not replayed again."""
@@ -201,18 +189,6 @@ class Evaluator:
 def _machine(state: State) -> Hashable:
     """What of a state decides the score of an order."""
     return state.kernel, state.sizes, state.gpu, state.changes, state.replay
-
-
-def _pinned(scorer: Scorer, score: Replays | None, text: str, xcd: np.ndarray) -> Pinned:
-    """Figures of one pinned order; an error stays in its place."""
-    tiles = None
-    try:
-        swizzle = read_order(text)
-        tiles = _map_of(scorer, swizzle, xcd)
-        order = scorer.permutation(swizzle)
-        return Pinned(text=text, tiles=tiles, score=score(order, text) if score else None)
-    except SwizzleSimError as error:
-        return Pinned(text=text, tiles=tiles, problem=str(error))
 
 
 def _map_of(scorer: Scorer, swizzle: Swizzle, xcd: np.ndarray) -> np.ndarray | None:

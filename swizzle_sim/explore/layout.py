@@ -26,7 +26,7 @@ CHOICES = {
 
 def page() -> html.Div:
     """Build the page, anew for each tab: a tab has a name of its own, so that only its newest request is evaluated."""
-    kept: dict[str, Any] = {"tab": uuid.uuid4().hex, "ready": False, "steps": {}, "pins": []}
+    kept: dict[str, Any] = {"tab": uuid.uuid4().hex, "ready": False, "steps": {}}
     return html.Div(
         [
             *(dcc.Store(id=name, data=data) for name, data in kept.items()),
@@ -57,12 +57,12 @@ def _left() -> list[Any]:
     told = "A family such as contiguous+group_m(size=8), or a text of the language"
     editor = dcc.Textarea(id="text", spellCheck=False, className="editor", maxLength=8 * MAX_TEXT_BYTES, title=told)
     names = html.Span("a family, or statements over pid, num_pids, num_pid_m, num_xcds ...")
-    pin, out = show.button("Pin", "pin", title="Keep it beside the next"), show.button("Write out", "write-out")
+    out = show.button("Write out", "write-out")
     gallery = html.Div(className="gallery", id="gallery", role="group", **_aria(label="Families"))
     reset = show.button("Reset", "own", title="The GPU's own numbers")
     says, sizes = html.P(id="kernel-says", className="soft"), html.Div(id="sizes", className="sizes")
     return [
-        panel("Swizzle", editor, _group("under", names, pin, out), gallery, of="text"),
+        panel("Swizzle", editor, _group("under", names, out), gallery, of="text"),
         panel("Kernel", _dropdown("kernel", known_kernels()), says, sizes),
         panel("GPU", _group("row", _dropdown("gpu", known_gpus()), reset), _group("sliders", *map(_slider, SLIDERS))),
     ]
@@ -95,7 +95,6 @@ def _right() -> list[Any]:
             dcc.Checklist([timed], id="timed", value=[], className="timed-choice"),
             html.Div(id="timed-box", **_aria(live="polite")),
         ),
-        html.Div(id="pinned"),
         panel("The same on the command line", _group("row", command, show.button("Copy", "copy-command"))),
     ]
 

@@ -12,7 +12,7 @@ import numpy as np
 from dash import html
 
 from swizzle_sim.base.text import gigabytes, percent, visible
-from swizzle_sim.explore.evaluate import Pinned, Result
+from swizzle_sim.explore.evaluate import Result
 from swizzle_sim.language import FAMILIES, is_spec, parse_spec, spec_of
 from swizzle_sim.language.lattice import claim_of
 from swizzle_sim.report.display.colours import AFTER, BEFORE, BOUND, xcd_colour
@@ -273,28 +273,6 @@ def name_of(text: str) -> str:
     return last if len(last) <= LONGEST_NAME else last[:LONGEST_NAME] + " ..."
 
 
-def side_by_side(result: Result) -> list[Any]:
-    """Order in view and the pinned ones, each with its map and figures; nothing without pins."""
-    if not result.pinned:
-        return []
-    now = Pinned(text=result.state.swizzle, tiles=result.after, score=result.score)
-    cards = [_card(result, now, "in view", [])]
-    for at, one in enumerate(result.pinned):
-        both = [button("Edit", {"edit": at}), button("Remove", {"unpin": at})]
-        cards.append(_card(result, one, "pinned", both))
-    return [html.Div(cards, className="compared")]
-
-
-def _card(result: Result, one: Pinned, role: str, buttons: list[Any]) -> html.Article:
-    hits, _, hbm, time_us = cells(one.score)
-    rows = {"L2 hits": hits, "HBM": hbm, "Time": time_us, "change": changes(result.baseline, one.score)[3][0]}
-    lines: list[Any] = [part for name, value in rows.items() for part in (html.Dt(name), html.Dd(value))]
-    picture = map_image(one.tiles, result) if one.tiles is not None else html.Div("no map", className="empty")
-    head = html.H3([html.Span(role, className="soft"), html.Code(name_of(one.text))])
-    problem = [html.P(shown_text(one.problem), className="soft")] if one.problem else []
-    return html.Article([head, picture, html.Dl(lines), *problem, html.Div(buttons, className="under")])
-
-
 def timed(job: Job) -> list[Any]:
     """Timed replay of a page: how far it is, or its figures."""
     if job.error:
@@ -305,14 +283,5 @@ def timed(job: Job) -> list[Any]:
     result = job.result
     if result.problem is not None and result.baseline is None:
         return [html.P(shown_text(result.problem.message), className="notice")]
-    parts = [table(result, "timed-figures")]
-    if result.pinned:
-        rows = [_pinned_row(result, one) for one in result.pinned]
-        parts.append(_table("timed-pins", ("pinned", "L2 hit rate", "time", "to launch order"), rows))
     took = f" It took {result.seconds:.1f} s." if result.seconds > 0.1 else ""  # nothing, of a state seen before
-    return [*parts, html.P(TIMED + took, className="soft")]
-
-
-def _pinned_row(result: Result, one: Pinned) -> html.Tr:
-    hit_rate, _, _, time_us = cells(one.score)
-    return _row(html.Code(name_of(one.text)), hit_rate, time_us, changes(result.baseline, one.score)[3][0])
+    return [table(result, "timed-figures"), html.P(TIMED + took, className="soft")]

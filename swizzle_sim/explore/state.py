@@ -20,11 +20,10 @@ from xcd_model.errors import LanguageError, SizeError, UnknownName
 
 SLIDERS = ("xcds", "cus_per_xcd", "l2.size_bytes", "l2.ways")  # what of a GPU the page changes
 MOST = {"xcds": 64, "cus_per_xcd": 1024, "l2.size_bytes": 2**30, "l2.ways": 128}
-MAX_QUERY = 16 * MAX_TEXT_BYTES  # characters of an address that are looked at: four texts, their bytes as %20
+MAX_QUERY = 4 * MAX_TEXT_BYTES  # characters of an address that are looked at: a text, its bytes as %20
 MAX_FIELDS = 64
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,60}")
 _HERE = "<page>"
-MAX_PINS = 3  # orders beside the one that is edited
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +38,6 @@ class State:
     # tuple of (str, int): numbers of the GPU that are not its own, of `SLIDERS`
     changes: tuple[tuple[str, int], ...] = ()
     swizzle: str = "contiguous+group_m(size=8)"  # A family specification, or a text of the language
-    pins: tuple[str, ...] = ()  # orders that stay beside it, at most `MAX_PINS`, written like ``swizzle``
     replay: str = "lockstep"  # lockstep, which answers while one types, or the timed replay as well, in the background
 
     def check_names(self) -> None:
@@ -82,7 +80,6 @@ class State:
         fields = [("kernel", self.kernel), *self.sizes, ("gpu", self.gpu)]
         fields += [(key, _with_unit(key, value)) for key, value in self.changes]
         fields += [("replay", self.replay)] * (self.replay != "lockstep")
-        fields += [(f"pin{i}", text) for i, text in enumerate(self.pins, 1)]
         return urlencode([*fields, ("swizzle", self.swizzle)], errors="replace")
 
     def command(self) -> str:
@@ -117,9 +114,7 @@ def read_query(query: str) -> State:
     start = State()
     name, chip = given.pop("kernel", start.kernel), given.pop("gpu", start.gpu)
     text = given.pop("swizzle", start.swizzle)
-    pins = [given.pop(f"pin{i}", None) for i in range(1, MAX_PINS + 1)]
-    for one in (text, *pins):
-        check_text(one or "")
+    check_text(text)
     replay = given.pop("replay", start.replay)
     if replay not in REPLAYS:
         raise SizeError(f"replay = {replay[:40]!r}: there is {' and '.join(REPLAYS)}")
@@ -127,7 +122,7 @@ def read_query(query: str) -> State:
     sizes = read_sizes(given.items()) if given else tuple(offered.start_sizes(name).items())
     return State(
         kernel=name, sizes=sizes, gpu=chip, changes=_read_changes(changes), swizzle=text,
-        pins=tuple(pin for pin in pins if pin is not None), replay=replay,
+        replay=replay,
     )  # fmt: skip
 
 

@@ -12,9 +12,8 @@ import platform
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
@@ -40,8 +39,6 @@ SWITCHES = (  # change results or speed; reported as set or not, never with thei
     *("NUMBA_DISABLE_JIT", "NUMBA_NUM_THREADS", "NUMBA_CACHE_DIR", "TRITON_INTERPRET", "TRITON_CACHE_DIR"),
     *("XDG_CACHE_HOME", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"),
 )
-PLUGGED = ("swizzle_sim.kernels", "swizzle_sim.proposers", "swizzle_sim.commands", "swizzle_sim.checks")
-UNKNOWN = "unknown"
 
 
 def checks(sys: Path = Path("/sys"), rocm: Path = Path("/opt/rocm")) -> Iterator[Check]:
@@ -140,24 +137,12 @@ def _rows() -> Iterator[tuple[str, str]]:
     at = commit()
     yield "swizzle-sim", version() + (f" (commit {at})" if at else "")
     yield "Python", f"{platform.python_version()} ({platform.python_implementation()})"
-    yield "system", _answer(_system)
-    yield "CPU", _answer(_cpu)
-    yield "memory", _answer(lambda: f"{os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') / 2**30:.1f} GiB")
+    yield "system", f"{platform.platform()}, {os.cpu_count()} threads"
     yield "libraries", ", ".join(_versions(LIBRARIES))
     for extra, packages in EXTRAS.items():
         yield f"for {extra}", ", ".join(_versions(packages))
-    yield "plug-ins", _answer(_plug_ins)
     yield from _machine()
-    yield "caches", _answer(_caches)
     yield "set in the environment", ", ".join(name for name in SWITCHES if name in os.environ) or "none of those listed"
-
-
-def _answer(found: Callable[[], str]) -> str:
-    """Result of a probe, or `UNKNOWN`: a machine that does not answer still gets a report."""
-    try:
-        return found() or UNKNOWN
-    except (OSError, ValueError, subprocess.SubprocessError):
-        return UNKNOWN
 
 
 def _versions(names: tuple[str, ...]) -> Iterator[str]:
@@ -165,54 +150,10 @@ def _versions(names: tuple[str, ...]) -> Iterator[str]:
         yield f"{name} {found}" if state == "ok" else f"no {name}"
 
 
-def _system() -> str:
-    if sys.platform == "linux":
-        try:
-            name = platform.freedesktop_os_release().get("PRETTY_NAME", "Linux")
-        except OSError:
-            name = "Linux"
-        return f"{name}, Linux {platform.release()}, {platform.machine()}, {' '.join(platform.libc_ver())}".rstrip(", ")
-    return f"{platform.system()} {platform.release()}, {platform.machine()}"
-
-
-def _cpu() -> str:
-    usable = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count()
-    return f"{_cpu_name()}, {os.cpu_count()} threads, {usable} usable"
-
-
-def _cpu_name() -> str:
-    if sys.platform == "darwin":
-        words = ["sysctl", "-n", "machdep.cpu.brand_string"]
-        return subprocess.run(words, capture_output=True, text=True, timeout=10, check=False).stdout.strip()
-    info = Path("/proc/cpuinfo")
-    found = re.search(r"^model name\s*:\s*(.+)$", info.read_text(), re.M) if info.exists() else None
-    return found[1] if found else platform.processor() or platform.machine()
-
-
-def _plug_ins() -> str:
-    """Other distributions that add kernels, proposers, commands or checks."""
-    found = {
-        f"{entry.dist.name} {entry.dist.version}"
-        for group in PLUGGED
-        for entry in metadata.entry_points(group=group)
-        if entry.dist is not None and entry.dist.name != "swizzle-sim"
-    }
-    return ", ".join(sorted(found)) or "none"
-
-
 def _machine() -> Iterator[tuple[str, str]]:
-    """GPU, driver, profilers and compilers, by state and version; where a path was found, only that it was."""
+    """GPU, driver, profilers, compilers and the cache, by state and version; of a path, only that it was found."""
     for name, state, message in checks():
-        if name in ("cache folder", "torch"):  # said elsewhere
+        if name == "torch":  # said above
             continue
         said = state if state != "ok" or message.startswith(("/", "\\")) or ":\\" in message else message
         yield name, "found" if said == "ok" else {"off": "none", "missing": "missing"}.get(said, said)
-
-
-def _caches() -> str:
-    ours = cache_home()
-    parts = []
-    for folder in sorted(path for path in ours.glob("*") if path.is_dir()):
-        sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
-        parts.append(f"{folder.name.split('-')[0]} {len(sizes)} files {sum(sizes) / 1e6:.1f} MB")
-    return f"{'writable' if _writable(ours) else 'not writable'}; {', '.join(parts) or 'empty'}"

@@ -12,8 +12,8 @@ class Reply:
     """One answer of the script.
 
     ``text`` is what the model says; ``status`` other than 200 an HTTP error; ``cut`` closes the connection in the
-    middle; ``html`` answers as a proxy's page does; ``slow_s`` waits before the answer; ``drip_s`` between pieces of a
-    stream; ``usage`` the token counts.
+    middle; ``html`` answers as a proxy's page does; ``slow_s`` waits before the answer;
+    ``usage`` the token counts.
     """
 
     text: str = ""
@@ -21,7 +21,6 @@ class Reply:
     cut: bool = False
     html: bool = False
     slow_s: float = 0.0
-    drip_s: float = 0.0
     finish: str = "stop"
     usage: tuple = (100, 20)
     headers: dict = field(default_factory=dict)
@@ -116,8 +115,6 @@ class _Handler(BaseHTTPRequestHandler):
                 )
             elif reply.html:
                 self._page()
-            elif body.get("stream"):
-                self._stream(reply, body["model"])
             else:
                 self._whole(reply, body["model"])
         except (BrokenPipeError, ConnectionResetError):
@@ -155,25 +152,3 @@ class _Handler(BaseHTTPRequestHandler):
             },
             cut=reply.cut,
         )
-
-    def _stream(self, reply, model):
-        self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream")
-        self.end_headers()
-        size = min(4096, max(1, len(reply.text) // 8))
-        pieces = [reply.text[i : i + size] for i in range(0, len(reply.text), size)]
-        for i, piece in enumerate(pieces):
-            if reply.cut and i == len(pieces) // 2:
-                return
-            self._event(model, {"content": piece})
-            time.sleep(reply.drip_s)
-        self._event(model, {}, finish=reply.finish)
-        usage = dict(zip(("prompt_tokens", "completion_tokens"), reply.usage, strict=True))
-        self._event(model, None, usage={**usage, "total_tokens": sum(reply.usage)})
-        self.wfile.write(b"data: [DONE]\n\n")
-
-    def _event(self, model, delta, finish=None, usage=None):
-        choices = [] if delta is None else [{"index": 0, "delta": delta, "finish_reason": finish}]
-        chunk = {"id": "s", "object": "chat.completion.chunk", "created": 1, "model": model, "choices": choices}
-        self.wfile.write(f"data: {json.dumps({**chunk, **({'usage': usage} if usage else {})})}\n\n".encode())
-        self.wfile.flush()

@@ -32,11 +32,10 @@ def found(run):
         return [e.code for e in transcript if e.purpose == "propose"]
 
 
-@pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("code", sorted(ONCE))
-def test_asked_again_and_answered(run_script, code, stream):
+def test_asked_again_and_answered(run_script, code):
     patience_s = 2.5 if code == "timeout" else 60.0
-    run, server, waits = run_script((ONCE[code], GOOD), iterations=1, stream=stream, timeout_s=patience_s)
+    run, server, waits = run_script((ONCE[code], GOOD), iterations=1, timeout_s=patience_s)
     assert codes(run) == ["scored"]
     assert len(server.proposals) == 2 and len(waits) == 1 and 0 <= waits[0] <= 2
     stored = found(run)
@@ -44,10 +43,9 @@ def test_asked_again_and_answered(run_script, code, stream):
     assert code in RETRIED
 
 
-@pytest.mark.parametrize("stream", [False, True])
-def test_tries_are_bounded_and_the_loop_goes_on(run_script, stream):
+def test_tries_are_bounded_and_the_loop_goes_on(run_script):
     script = (*[Reply(status=500)] * 3, GOOD)
-    run, server, waits = run_script(script, iterations=2, tries=3, stream=stream)
+    run, server, waits = run_script(script, iterations=2, tries=3)
     assert len(server.proposals) == 4 and len(waits) == 2
     assert codes(run) == ["scored"]
 
@@ -82,11 +80,6 @@ def test_one_of_two_models_is_dropped(run_script):
     run, server, _ = run_script((Reply(status=401), GOOD), models=("openai/a", "openai/b"), iterations=3)
     assert [body["model"] for body in server.proposals] == ["a", "b", "b"]
     assert codes(run) == ["scored", "duplicate"]
-
-
-def test_a_stream_that_drips_is_cut_off(run_script):
-    run, _, _ = run_script((Reply(GOOD.text, drip_s=0.2), GOOD), iterations=1, stream=True, timeout_s=0.7)
-    assert found(run) == ["timeout", None]
 
 
 def test_a_run_goes_on_without_a_memory_analysis(run_script, silent):
@@ -126,7 +119,7 @@ def test_the_server_of_the_variable_gets_the_key_and_the_vendor_does_not(monkeyp
         assert base_of("anthropic/claude", None) is None
         found = check_model("openai/scripted", None)
         assert found.code == "ok" and proxy.base in found.message
-        asked = Endpoint("openai/scripted", None, timeout_s=5.0, stream=False)
+        asked = Endpoint("openai/scripted", None, timeout_s=5.0)
         assert asked._client["api_base"] == proxy.base
 
 
@@ -147,9 +140,8 @@ def test_a_server_without_a_model_list_is_asked_the_question_itself_unless_it_is
         assert found.code == "unchecked" and found.passed and "the first answer will tell" in found.message
 
 
-@pytest.mark.parametrize("stream", [False, True])
-def test_a_page_in_place_of_an_answer_is_asked_again(run_script, stream):
-    run, server, waits = run_script((Reply(html=True), GOOD), iterations=1, stream=stream)
+def test_a_page_in_place_of_an_answer_is_asked_again(run_script):
+    run, server, waits = run_script((Reply(html=True), GOOD), iterations=1)
     assert codes(run) == ["scored"] and len(server.proposals) == 2 and len(waits) == 1
 
 

@@ -111,19 +111,8 @@ def test_what_takes_long_is_replayed_only_when_it_is_asked_for(evaluator, monkey
             assert evaluator.evaluate(SMALL, anyway=True).score is not None
 
 
-def test_pinned_orders_have_the_scores_that_they_have_alone(evaluator):
-    wrong = "pid = pid // 2 * 2"
-    result = evaluator.evaluate(replace(SMALL, pins=("row", wrong, "contiguous")))
-    assert [one.text for one in result.pinned] == ["row", wrong, "contiguous"]
-    for one in (result.pinned[0], result.pinned[2]):
-        alone = evaluator.evaluate(replace(SMALL, swizzle=one.text))
-        assert one.score.as_dict() == alone.score.as_dict() and not one.problem
-        np.testing.assert_array_equal(one.tiles, alone.after)
-    assert result.pinned[1].score is None and "tile 0" in result.pinned[1].problem
-
-
 def test_the_timed_replay_is_the_librarys(evaluator):
-    state = replace(SMALL, replay="timed", pins=("row",))
+    state = replace(SMALL, replay="timed")
     result = evaluator.evaluate(state)
     scorer = Scorer(state.load_kernel(), state.load_gpu(), replay="timed")
     assert result.baseline.as_dict() == scorer.baseline.as_dict()

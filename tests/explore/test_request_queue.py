@@ -156,10 +156,7 @@ def test_what_is_shown_of_a_job():
     job = Job("q")
     job.began_s -= 10
     assert "replaying in time: 10 s so far" in str(show.timed(job))
-    state = State(sizes=SMALL, swizzle="column", pins=("<b>row</b>",), replay="timed")
+    state = State(sizes=SMALL, swizzle="column", replay="timed")
     job.result = Evaluator(compile=False).evaluate(state)
     shown = str(show.timed(job))
-    assert "timed-figures" in shown and "timed-pins" in shown
-    cards = str(show.side_by_side(job.result))
-    assert "in view" in cards and "<b>row</b>" in cards and "dangerously" not in cards
-    assert show.side_by_side(Evaluator(compile=False).evaluate(State(sizes=SMALL))) == []
+    assert "timed-figures" in shown

@@ -29,7 +29,6 @@ STATES = st.builds(
     ).map(lambda found: tuple(sorted(found, key=lambda one: SLIDERS.index(one[0])))),
     swizzle=st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
     | st.text("pid =+\n", min_size=1400, max_size=1700),
-    pins=st.lists(st.just("row") | st.text("pid =+\n", min_size=1, max_size=1700), max_size=3).map(tuple),
     replay=st.sampled_from(["lockstep", "timed"]),
 )
 
@@ -70,8 +69,7 @@ def test_every_kernel_has_a_start_that_it_takes():
         ("xcds=yes", SizeError, "one whole number"),
         ("l2.ways=5", SwizzleSimError, "l2"),
         ("swizzle=import os", LanguageError, "language"),
-        ("pin1=" + "x" * (MAX_TEXT_BYTES + 1), LanguageError, "at most"),
-        ("pin4=row", SizeError, "a size is an integer"),
+        ("swizzle=" + "x" * (MAX_TEXT_BYTES + 1), LanguageError, "at most"),
         ("replay=fast", SizeError, "timed and lockstep"),
         ("&".join(f"A{i}=1" for i in range(99)), SizeError, "more than 64"),
         ("M=" + "1" * MAX_QUERY, LanguageError, "at most"),

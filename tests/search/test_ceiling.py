@@ -6,7 +6,7 @@ import pytest
 from swizzle_benchmarks.suite.gemm import gemm
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.sharing_graph import improve_partition, in_waves, sharing_graph, subgraph
-from swizzle_sim.search.strategies.ceiling import ceiling, with_table, write_table
+from swizzle_sim.search.strategies.ceiling import ceiling, write_table
 from swizzle_sim.workload.kernels import kernel
 from tests.search.naive_sharing import cheapest, lines_of, misses
 from xcd_model.errors import RunError, SearchError
@@ -76,18 +76,6 @@ def test_a_ceiling_lies_between_the_best_formula_and_the_bound(mi300x, tmp_path)
     assert np.array_equal(np.load(files[0]), found.order) and "a note" in files[1].read_text()
     with pytest.raises(RunError, match="never overwritten"):
         write_table(tmp_path / "table", found.order, "a note")
-
-
-def test_the_table_is_one_more_read_of_a_workgroup(small, mi300x):
-    trace, order = plan_of(small, mi300x).trace, np.random.default_rng(0).permutation(256)
-    tabled = with_table(trace, order)
-    assert tabled.n_instructions == trace.n_instructions + 256
-    table = tabled.tensors[-1]
-    assert table.size_bytes == 1024 and table.n_lines == 8
-    for w in (0, 31, 32, 255):
-        first = tabled.start[order[w]]
-        assert tabled.base[first] == table.base_line + w // 32
-        assert tabled.sectors[tabled.rel_start[tabled.template[first]]] == 1 << (w % 32 * 4 // 32)
 
 
 def test_bad_budgets(small, mi300x):

@@ -1,43 +1,12 @@
-"""Is a swizzle judged over several draws of group lengths, each draw another, and the spread right?"""
+"""Are integers that are data drawn, and those that programs count with left at zero?"""
 
 import numpy as np
 import pytest
 
 from swizzle_sim.capture.memory import AddressSpace, real_items
 from swizzle_sim.hardware.bundle import arguments_of
-from swizzle_sim.language import Swizzle, family
-from swizzle_sim.pricing.scoring import Scorer, over_draws
-from swizzle_sim.workload.kernels import kernel
 from swizzle_sim.workload.launch import Array, Launch
-from xcd_model import gpu
-from xcd_model.errors import ReplayError
 
-SIZES = {"TOKENS": 64, "EXPERTS": 8, "TOPK": 2, "N": 256, "K": 128, "BLOCK_M": 16, "BLOCK_N": 64}
-
-
-def moe(**sizes):
-    return kernel("moe_gemm", **SIZES | sizes)
-
-
-def test_the_spread_is_that_of_scores_draw_by_draw():
-    order = Swizzle.parse(family("contiguous"))
-    found = over_draws(Scorer(moe(SEED=3), gpu("mi300x")), order, 3)
-    scores = [(one.baseline, one.score(order)) for one in (Scorer(moe(SEED=s), gpu("mi300x")) for s in (3, 4, 5))]
-    gains = [100 * (after.l2_hit_rate - before.l2_hit_rate) for before, after in scores]
-    assert found.gain_points == pytest.approx((np.mean(gains), np.std(gains, ddof=1)))
-    speedups = [before.time_us / after.time_us for before, after in scores]
-    assert found.speedup == pytest.approx((np.mean(speedups), np.std(speedups, ddof=1)))
-    assert found.slower == sum(one < 1 for one in speedups)
-
-
-def test_a_kernel_without_drawn_lengths_is_refused():
-    with pytest.raises(ReplayError, match="gemm has none: its lengths are its sizes"):
-        over_draws(Scorer(kernel("gemm", M=512, N=512, K=64), gpu("mi300x")), Swizzle.parse("identity"), 3)
-    with pytest.raises(ReplayError, match="needs at least 2"):
-        over_draws(Scorer(moe(), gpu("mi300x")), Swizzle.parse("identity"), 1)
-
-
-# ---- Are integers that are data drawn, and those that programs count with left at zero?
 DATA = [("int8", -16, 16), ("uint8", 112, 143), ("int32", 0, 1), ("int64", 0, 1)]
 NO_DATA = [{"role": "inout"}, {"role": "inout", "is_counter": True}]
 

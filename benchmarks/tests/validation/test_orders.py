@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from swizzle_sim.language import Swizzle, family
-from swizzle_sim.pricing.scoring import Scorer, over_draws
+from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.workload.kernels import kernel
 from tests.machines import gemm_trace
 from xcd_model import IssueModel, gpu, prepare, replay_timed
@@ -68,12 +68,10 @@ def test_a_patch_of_pixels_stays_with_its_channels():
 
 def test_heads_of_unequal_sequences_dealt_in_runs_leave_xcds_idle():
     """Four sequences on eight XCDs: the order that suits equal heads gives the longest sequence to two of them."""
-    found = over_draws(
-        Scorer(kernel("attention_varlen", B=4, H=16, HKV=4, S=2048), gpu("mi300x")),
-        Swizzle.parse(family("head_first_swizzled")),
-        3,
-    )
-    assert found.slower == 3 and found.speedup[0] < 0.8
+    order = Swizzle.parse(family("head_first_swizzled"))
+    draws = [kernel("attention_varlen", B=4, H=16, HKV=4, S=2048, SEED=seed) for seed in (1, 2, 3)]
+    speedups = [Scorer(work, MI300X).score(order).speedup for work in draws]
+    assert max(speedups) < 1 and np.mean(speedups) < 0.8
 
 
 def test_a_pool_for_each_xcd_keeps_what_an_order_gives_it_and_one_counter_does_not():

@@ -1,22 +1,21 @@
 """`ceiling`: the best permutation found, formula or not, the gap of the best formula to it, and the bounds above.
 
 Assignments to XCDs come from partitions of the sharing graph, orders from waves inside each XCD; a local search then
-accepts changes by their replayed score. The permutation can be had as a lookup table: its array, the source lines that
-read it, and the cost of that extra load.
+accepts changes by their replayed score. The permutation can be had as a lookup table: its array and the source lines that
+read it.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from swizzle_sim.base.atomic_write import check_folder, write_whole
-from swizzle_sim.language import Swizzle
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.bench import Bench
@@ -28,11 +27,9 @@ from swizzle_sim.search.ranking import BestSoFar
 from swizzle_sim.search.sharing_graph import SharingGraph, improve_partition, in_waves, sharing_graph
 from swizzle_sim.search.strategies.halving import search_on
 from swizzle_sim.workload.kernels import Kernel
-from xcd_model import Gpu, Tensor, Trace, xcd_of
-from xcd_model.errors import NotBijective, RunError, SearchError
+from xcd_model import Gpu, xcd_of
+from xcd_model.errors import RunError, SearchError
 from xcd_model.replay.traffic import READ_MISSES
-from xcd_model.trace.builder import TENSOR_ALIGN_BYTES
-from xcd_model.trace.trace import SECTOR_BYTES
 
 FORMULAS, EVALUATIONS = 120, 120  # replays for the best formula, and for the local search over permutations
 MOST_WORKGROUPS = 1 << 17
@@ -44,8 +41,8 @@ class Ceiling:
     """Formulas, permutations and bounds of one kernel, best last.
 
     ``order`` is the best permutation found, (num_pids,) int64; ``assigned_bound`` bounds the L2 hit rate, for any
-    cache, with the cheapest assignment found, and ``bound`` that of every balanced bijection; ``as_table`` is the best
-    permutation read from a lookup table, one extra load a workgroup. ``evaluations`` are permutations without formulas.
+    cache, with the cheapest assignment found, and ``bound`` that of every balanced bijection. ``evaluations`` are
+    permutations without formulas.
     """
 
     baseline: Score
@@ -57,12 +54,11 @@ class Ceiling:
     found_by: str
     assigned_bound: float
     bound: float
-    as_table: Score
     evaluations: int
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready; the order is left to its file."""
-        scores = ("baseline", "formula", "permutation", "as_table")
+        scores = ("baseline", "formula", "permutation")
         plain = {name: getattr(self, name).as_dict() for name in scores}
         return plain | {
             "formula_name": self.formula_name,
@@ -83,11 +79,10 @@ def ceiling(
     replay: str = "timed",
     formulas: int = FORMULAS,
     evaluations: int = EVALUATIONS,
-    swizzle: Swizzle | None = None,
     seed: int = 0,
     on_progress: Callable[..., None] = lambda *counts, **words: None,
 ) -> Ceiling:
-    """Search arbitrary balanced assignments and orders, next to the best formula, of which ``swizzle`` is one more.
+    """Search arbitrary balanced assignments and orders, next to the best formula.
 
     ``formulas`` and ``evaluations`` are replays of formulas and of permutations, each at least 1; ``on_progress`` is a
     `swizzle_sim.base.progress.Progress`, or what takes the same counts.
@@ -101,7 +96,7 @@ def ceiling(
     if min(formulas, evaluations) < 1:
         raise SearchError(f"formulas = {formulas}, evaluations = {evaluations}: each at least 1")
     scorer = Scorer(kernel, gpu, replay=replay, seed=seed)
-    best = _best_formula(scorer, formulas, swizzle, seed, on_progress)
+    best = _best_formula(scorer, formulas, seed, on_progress)
     assert best.score
     judge = Judge(scorer, BY_BOUND)
     climb = _Climb(scorer, sharing_graph(scorer.plan), seed, evaluations)
@@ -121,28 +116,19 @@ def ceiling(
         found_by=climb.found_by,
         assigned_bound=1 - (climb.fewest_misses + int(scorer.fetches[:, READ_MISSES].sum())) / scorer.bound.l2_requests,
         bound=scorer.bound.l2_hit_rate,
-        as_table=price_table(scorer, climb.order),
         evaluations=climb.evaluations,
     )
 
 
-def _best_formula(
-    scorer: Scorer, formulas: int, given: Swizzle | None, seed: int, on_progress: Callable[..., None]
-) -> Attempt:
-    """Best attempt of a search of formulas by hit rate, or the formula given where that is better."""
+def _best_formula(scorer: Scorer, formulas: int, seed: int, on_progress: Callable[..., None]) -> Attempt:
+    """Best attempt of a search of formulas by hit rate."""
     best = BestSoFar(BY_BOUND[0])
 
     def told(attempt: Attempt, done: int, total: int) -> None:
         on_progress(done, total, what="searching formulas", note=best(attempt.score))
 
     threads = os.cpu_count() or 1
-    found = search_on(Bench(scorer), evaluations=formulas, seed=seed, on_attempt=told, threads=threads).front[0]
-    if given is None:
-        return found
-    own = Judge(scorer, BY_BOUND).judge(Candidate(given.name or "the swizzle given", given.source, "given"))
-    if own.score is None:
-        raise NotBijective(own.critique)
-    return own if found.score is None or own.score.l2_hit_rate > found.score.l2_hit_rate else found
+    return search_on(Bench(scorer), evaluations=formulas, seed=seed, on_attempt=told, threads=threads).front[0]
 
 
 class _Climb:
@@ -255,8 +241,6 @@ class _Climb:
         return order, "two workgroups exchanged"
 
 
-ENTRY_BYTES = 4  # int32
-
 TRITON = """\
 # Pass the table of table.npy as an int32 tensor on the device; one load a workgroup, and pid is what it works on.
 pid = tl.load(swizzle_table + tl.program_id(0))
@@ -265,43 +249,6 @@ HIP = """\
 // Pass the table of table.npy as const int* on the device; one load a workgroup, and pid is what it works on.
 const int pid = swizzle_table[blockIdx.x];
 """
-
-
-def with_table(trace: Trace, order: np.ndarray) -> Trace:
-    """Trace in which hardware workgroup ``w`` first reads entry ``w`` of the table, then computes ``order[w]``."""
-    end = max(t.base_line + t.n_lines for t in trace.tensors) * trace.line_bytes
-    first = -(-end // TENSOR_ALIGN_BYTES) * TENSOR_ALIGN_BYTES // trace.line_bytes
-    size = ENTRY_BYTES * order.size
-    table = Tensor("table", first, -(-size // trace.line_bytes), size)
-    byte = np.empty(order.size, np.int64)
-    byte[order] = ENTRY_BYTES * np.arange(order.size, dtype=np.int64)
-    sectors = trace.line_bytes // SECTOR_BYTES
-    template = trace.is_write.size + byte % trace.line_bytes // SECTOR_BYTES
-    return replace(
-        trace,
-        tensors=(*trace.tensors, table),
-        start=trace.start + np.arange(trace.start.size),
-        base=np.insert(trace.base, trace.start[:-1], first + byte // trace.line_bytes),
-        template=np.insert(trace.template, trace.start[:-1], template).astype(np.int32),
-        rel_start=np.concatenate([trace.rel_start, trace.rel_start[-1] + 1 + np.arange(sectors)]),
-        rel=np.concatenate([trace.rel, np.zeros(sectors, np.int32)]),
-        sectors=np.concatenate([trace.sectors, (1 << np.arange(sectors)).astype(np.uint8)]),
-        is_write=np.concatenate([trace.is_write, np.zeros(sectors, bool)]),
-        tensor=np.concatenate([trace.tensor, np.full(sectors, len(trace.tensors), np.int32)]),
-        wave_requests=np.concatenate([trace.wave_requests, np.ones(sectors, np.uint16)]),
-        waves=np.concatenate([trace.waves, np.tile([1, 1, 4, 1], (sectors, 1))]),  # one lane reads an integer
-    )
-
-
-def price_table(scorer: Scorer, order: np.ndarray) -> Score:
-    """Score of a permutation that is read from a table."""
-    trace = with_table(scorer.plan.trace, order)
-    kernel = replace(scorer.kernel, build_trace=lambda line_bytes: trace)
-    priced = Scorer(kernel, scorer.gpu, replay=scorer.replay, seed=scorer.seed, jitter_ns=scorer.jitter_ns)
-    found, free = (one.score_order(order, baseline_us=scorer.baseline.time_us) for one in (priced, scorer))
-    if found.time_us >= free.time_us:
-        return found
-    return replace(found, time_us=free.time_us, speedup=free.speedup)  # a load is never a gain: the roofline's rounding
 
 
 NAMES = ("table.npy", "table_triton.py", "table.hip")
