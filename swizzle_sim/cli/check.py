@@ -28,9 +28,7 @@ from swizzle_sim.cli.arguments import (
 from swizzle_sim.testing.codes import RULES
 
 if TYPE_CHECKING:
-    from swizzle_sim.language import Grid, Swizzle
     from swizzle_sim.testing.run import CheckResult
-    from xcd_model.errors import TornCluster
 
 FILES = "Files and folders"
 _FIRST = "A family; a text such as 'pid = pid'; a text, Python or Triton file, file.py::function, folder; - stdin."
@@ -39,7 +37,6 @@ _MORE = "More of them; sizes, such as M=4096 N=4096."
 More = Annotated[list[str] | None, argument(f"{SWIZZLE_WORDS}|NAME=SIZE", _MORE)]
 _KERNEL = "Take grid and size names from this kernel instead."
 _GPU = "GPU by name, or a TOML file: its XCDs. mi300x with --grid or --kernel."
-_CLUSTER = "Workgroups, neighbours by their ids, that are dispatched as one cluster and have to stay together."
 
 
 def _of_files(*names: str, help: str, **more: Any) -> Any:
@@ -72,7 +69,6 @@ class Given:
     kernel: Annotated[str | None, option("--kernel", help=_KERNEL, offers=known_kernels)] = None
     gpu: Annotated[str | None, option("--gpu", help=_GPU, offers=known_gpus)] = None
     xcds: Annotated[int | None, option("--xcds", min=1, max=4096, help="XCDs, in place of the GPU's.")] = None
-    cluster: Annotated[int, option("--cluster", min=1, max=1024, help=_CLUSTER)] = 1
     where: Where = ""
     launch: Annotated[str, _of_files("--launch", metavar="EXPRESSION", help=_LAUNCH)] = ""
     answer: Answer = ""
@@ -167,8 +163,6 @@ def check(
 
     if not any(given.targets):
         raise SizeError(f"nothing to check in {' '.join(given.words)}: name a file or a family first")
-    if given.cluster > 1 and not given.at_one_grid:
-        raise SizeError("--cluster is checked at one grid: add --grid, or --kernel")
     if given.at_one_grid and (folders.baseline or folders.write_baseline or folders.statistics):
         raise SizeError("--baseline, --write-baseline and --statistics are for files on all grids: leave --grid out")
     results = _with_certificates(given, folders, certificate, json) if certificate else _results(given, folders, json)
@@ -235,34 +229,11 @@ def _at_one_grid(given: Given, json: bool) -> list[CheckResult]:
         status, said, code = (
             ("failed", wrong.message, wrong.code) if wrong else ("passed", claim_of(verdict, where), "")
         )
-        if status == "passed" and (torn := _torn(candidate, where, num_xcds, names, given.cluster)):
-            status, said, code = "failed", str(torn), torn.code
-            document["torn"] = said
-            if not json:
-                print(said)
         name, seconds = candidate.name or target, time.perf_counter() - begin
         results.append(CheckResult(target, name, status, said, seconds, 0, code, verdict.status))
     if json:
         print_json(documents[0] if len(documents) == 1 else {"results": documents})
     return results
-
-
-def _torn(candidate: Swizzle, where: Grid, num_xcds: int, sizes: dict[str, int], cluster: int) -> TornCluster | None:
-    """How a bijection tears a cluster of neighbouring workgroups apart, if it does."""
-    from swizzle_sim.testing.expression import refuse_more
-    from xcd_model.errors import SizeError, TornCluster
-    from xcd_model.trace.clusters import check_together
-
-    if cluster == 1:
-        return None
-    refuse_more(where)
-    if where.num_pids % cluster or where.launch[0] % cluster:
-        raise SizeError(f"--cluster {cluster}: the grid {where} is not a whole number of clusters along x")
-    try:
-        check_together(candidate.permutation(where, num_xcds, sizes), cluster)
-    except TornCluster as torn:
-        return torn
-    return None
 
 
 def _on_all_grids(given: Given, folders: Folders, json: bool) -> list[CheckResult]:

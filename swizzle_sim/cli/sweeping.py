@@ -119,15 +119,13 @@ def sweep(
 
     Without --over: on the GPU as it is, and with every combination of the values of --set.
     """
-    from swizzle_sim.search.sweep import draw_sweep, hurts
+    from swizzle_sim.search.sweep import hurts
 
     work, device, axis, labels, points = _points(launch, over, values, what)
     title = f"{work.name} on {device.title}"
     rows = _run(points, run, what.compile, (title, axis, labels))
     worse = hurts([f"{axis} = {label}" if over else label for label in labels], rows)
     folder = run.resume or run.out
-    if folder and over:
-        draw_sweep(folder / "sweep.png", title, axis, [int(label) for label in labels], rows)
     if json:
         _print_json(work.name, device.name, what.replay, points, rows, hurts=[vars(one) for one in worse])
         _end_if_none(rows)
@@ -136,7 +134,7 @@ def sweep(
     for one in worse:
         print(f"hurts: {one.swizzle} at {one.at}: {one.points:.2f} points of L2 hit rate lost")
     if folder:
-        print(f"written: {folder}/ ({FILE}{', sweep.png' if over else ''})")
+        print(f"written: {folder}/ ({FILE})")
     _end_if_none(rows)
     if not worse and what.swizzle:
         print("no swizzle loses hit rate where it has one")

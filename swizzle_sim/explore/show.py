@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from dash import html
 
 from swizzle_sim.base.text import gigabytes, percent, visible
 from swizzle_sim.explore.evaluate import Result
-from swizzle_sim.language import FAMILIES, is_spec, parse_spec, spec_of
+from swizzle_sim.language import FAMILIES, parse_spec, spec_of
 from swizzle_sim.language.lattice import claim_of
 from swizzle_sim.report.display.colours import AFTER, BEFORE, BOUND, xcd_colour
 from swizzle_sim.report.display.tiles import MAX_SIDE, map_png
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 NONE = "–"
 MAX_MESSAGE = 1200
-LONGEST_NAME = 60
 KINDS = {0: "placement", 2: "order", 3: "3-D order"}  # of a family, by its axes
 TIMED = "Simulated in the timed replay, not measured: workgroups drift apart as their misses delay them."
 MARKS = {"good": "✓", "bad": "✕", "none": "!"}  # in addition to the colour
@@ -97,18 +96,14 @@ def table(result: Result, table_id: str) -> html.Table:
     said = {"Speedup, predicted": lambda one: f"{one.speedup:.3f} ×", "Limited mostly by": lambda one: one.limiter}
     for name, text_of in said.items():
         rows.append(_row(name, *(NONE if one is None else text_of(one) for one in (before, after)), html.Td("")))
-    return _table(table_id, ("", "launch order", "this swizzle", "change"), rows)
+    heads = [html.Th(text, scope="col", className="n") for text in ("", "launch order", "this swizzle", "change")]
+    return html.Table([html.Thead(html.Tr(heads)), html.Tbody(rows)], id=table_id)
 
 
 def _row(name: Any, *figures: str | html.Td) -> html.Tr:
     """Row of a table: its name, and figures."""
     texts = [html.Td(one, className="n") if isinstance(one, str) else one for one in figures]
     return html.Tr([html.Th(name, scope="row"), *texts])
-
-
-def _table(name: str, heads: Sequence[str], rows: list[html.Tr]) -> html.Table:
-    head = html.Tr([html.Th(text, scope="col", className="n") for text in heads])
-    return html.Table([html.Thead(head), html.Tbody(rows)], id=name)
 
 
 def maps(result: Result) -> list[Any]:
@@ -262,15 +257,6 @@ def shown_text(text: str) -> str:
     """Text with hidden characters spelt out, no longer than a panel."""
     shown = visible(text)
     return shown if len(shown) <= MAX_MESSAGE else shown[:MAX_MESSAGE] + " ..."
-
-
-def name_of(text: str) -> str:
-    """What an order is called: a specification as it is, a text by its last line."""
-    if is_spec(text):
-        return text.strip()
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith("#")]
-    last = shown_text(lines[-1] if lines else "(empty)")
-    return last if len(last) <= LONGEST_NAME else last[:LONGEST_NAME] + " ..."
 
 
 def timed(job: Job) -> list[Any]:

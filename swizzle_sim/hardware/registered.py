@@ -77,13 +77,7 @@ def names() -> dict[str, str]:
 
 
 def scored(folder: Path) -> Registered:
-    """Outcomes of the registered predictions in a folder whose bundles were run, all or some of them.
-
-    Raises
-    ------
-    HardwareError
-        If the predictions are not registered, or a bundle or its result is not that of the predictions.
-    """
+    """Outcomes of the registered predictions in a folder whose bundles were run, all or some of them."""
     path = folder / PREDICTED
     document, digest = read_json(path), hashlib.sha256(path.read_bytes()).hexdigest()
     if digest not in names():

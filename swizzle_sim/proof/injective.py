@@ -19,10 +19,7 @@ def same_workgroup(
 ) -> list[tuple] | None:
     """Steps that show that equal results of two runs imply the same workgroup; None where it is not shown.
 
-    Parameters
-    ----------
-    first, second : (Path, list of Poly)
-        Paths and their results; the same object twice for two runs of one path.
+    ``first`` and ``second`` are the same object for two runs of one path.
     """
     (path, results), (other, others) = first, second
     both, theirs = _together(budget, path.known, other.known)

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from swizzle_sim.language import Swizzle
@@ -75,29 +74,6 @@ def hurts(labels: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[Hurt
                 lost = 100 * (row["launched"]["l2_hit_rate"] - score["l2_hit_rate"])
                 found += [Hurt(label, name, lost)] if lost > 0 else []
     return sorted(found, key=lambda one: -one.points)
-
-
-def draw_sweep(path: Path, title: str, axis: str, values: Sequence[int], rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write the picture of a sweep: L2 hit rate against the value, one line for each swizzle.
-
-    Source: the figure is figure 15 of SwizzlePerf (arXiv 2508.20258) for any kernel.
-    """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7, 4), layout="constrained")
-    plot = figure.add_subplot()
-    known = [(v, row) for v, row in zip(values, rows, strict=True) if row["launched"] is not None]
-    plot.plot(
-        [v for v, _ in known], [100 * row["launched"]["l2_hit_rate"] for _, row in known], "o-", label="launch order"
-    )
-    for name in dict.fromkeys(name for _, row in known for name in row["swizzles"]):
-        pairs = [(v, row["swizzles"][name]) for v, row in known if "error" not in row["swizzles"][name]]
-        plot.plot([v for v, _ in pairs], [100 * score["l2_hit_rate"] for _, score in pairs], "s--", label=name)
-    bound = [100 * row["launched"]["bound_l2_hit_rate"] for _, row in known]
-    plot.plot([v for v, _ in known], bound, ":", color="grey", label="bound")
-    plot.set(title=title, xlabel=axis, ylabel="L2 hit rate [%], simulated", ylim=(0, 100))
-    plot.legend(fontsize="small")
-    figure.savefig(path, dpi=120)
 
 
 def point_of(

@@ -33,7 +33,6 @@ RULES = (
     Rule("SW104", "shift", "A shift by less than 0 or more than 31 bits", ("shift",)),
     Rule("SW105", "endless", "A workgroup takes too many steps", ("step-limit",)),
     Rule("SW106", "raises", "A function that is called raises, or ends its process", ("raised", "died")),
-    Rule("SW107", "torn-cluster", "Workgroups of one cluster do not stay together", ("torn-cluster",)),
     Rule("SW108", "deadlock", "A tile is handed out before one that it waits for", ("deadlock",)),
     Rule("SW201", "no-value", "A name has no value: give it one in a comment", words="no value|some paths only"),
     Rule("SW202", "no-tile", "No usual name holds the tile: say which, as answer=", words="say which names"),
@@ -64,9 +63,3 @@ def rule_of(status: str, code: str, message: str) -> Rule:
         if code in rule.kinds or (rule.words and re.search(rule.words, first)):
             return rule
     return of_status[0 if status == "failed" else -1]
-
-
-def codes_table() -> str:
-    """Table of the codes, for the documentation."""
-    rows = [f"| {rule.code} | {rule.name} | {rule.meaning} |" for rule in RULES]
-    return "\n".join(["| code | name | |", "| --- | --- | --- |", *rows])

@@ -191,7 +191,6 @@ def test_a_launch_too_large_to_try_is_proved_or_sampled(text, status, said):
 
 def test_a_launch_too_large_is_refused_where_all_of_it_is_needed(folder):
     assert "at most 4194304" in check("mine.py::back", "--call", "--grid", 2**28).stderr
-    assert "at most 4194304" in str(check("contiguous", "--grid", 2**28, "--cluster", 2).exception)
 
 
 @pytest.mark.parametrize(
@@ -319,20 +318,3 @@ def test_a_function_is_called_on_request_in_a_process_of_its_own(tmp_path, monke
     Path("kept.py").write_text("open('owned', 'w')\n" + RIGHT)
     assert check("kept.py").exit_code == 0
     assert not Path("owned").exists()
-
-
-def test_a_bijection_that_tears_a_cluster_apart_fails_by_name():
-    torn = check("contiguous", "--grid", 64, "--cluster", 2)
-    assert torn.exit_code == 1
-    assert "workgroups 0..1 are dispatched as one cluster of 2 and would compute 0, 8" in torn.stdout
-    found = json.loads(check("contiguous", "--grid", 64, "--cluster", 2, "--json").stdout)
-    assert found["verdict"]["status"] == "proved" and found["torn"].endswith("remap pid // 2 and keep pid % 2")
-    kept = "pid = (num_pids // 2 - 1 - pid // 2) * 2 + pid % 2"
-    assert check(kept, "--grid", "8x8", "--cluster", 2).exit_code == 0
-    for words, says in (
-        (("contiguous", "--grid", "63", "--cluster", 2), "not a whole number of clusters"),
-        (("contiguous", "--grid", "3x8", "--cluster", 2), "not a whole number of clusters along x"),
-        ((FILE, "--cluster", 2), "checked at one grid"),
-    ):
-        refused = check(*words)
-        assert isinstance(refused.exception, SwizzleSimError) and says in str(refused.exception)

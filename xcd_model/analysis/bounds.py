@@ -259,19 +259,6 @@ def assigned_misses(trace: Trace, order: np.ndarray, gpu: Gpu, *, programs: int 
     return np.array([_touched(trace, xcd == x) for x in range(gpu.xcds)], np.int64)
 
 
-def touched_bytes(trace: Trace, workgroups: np.ndarray, gpu: Gpu) -> int:
-    """Bytes that workgroups of a trace touch together, in the pieces that an L2 fetches [bytes].
-
-    Parameters
-    ----------
-    workgroups : (n,) int array
-    """
-    trace = trace.with_lines_of(gpu.l2.fetch_bytes)
-    mine = np.zeros(trace.n_workgroups, bool)
-    mine[workgroups] = True
-    return _touched(trace, mine) * gpu.l2.fetch_bytes
-
-
 def _touched(trace: Trace, workgroups: np.ndarray) -> int:
     """Distinct lines of the workgroups of a mask."""
     return _distinct_lines(trace, np.repeat(workgroups, np.diff(trace.start)))

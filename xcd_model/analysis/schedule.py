@@ -108,13 +108,7 @@ def _schedule(start, machine, order, slots, found):
 
 
 def schedule_of(plan: Plan, order: np.ndarray, *, workgroups_per_cu: int) -> Schedule:
-    """Schedule of one order.
-
-    Parameters
-    ----------
-    order : (n_workgroups,) or (n_clusters,) int64
-        A permutation.
-    """
+    """Schedule of one order, a permutation of the workgroups or of the clusters."""
     by_cluster = np.size(order) != plan.n_workgroups
     n, workgroups = plan.trace.n_instructions, plan.trace.n_workgroups
     machine = plan.machine._replace(slots=plan.gpu.cus_per_xcd * workgroups_per_cu)

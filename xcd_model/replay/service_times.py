@@ -70,13 +70,7 @@ class IssueModel(NamedTuple):
     remap_wait_fs: int = 0
 
     def check(self) -> None:
-        """Refuse what cannot be replayed.
-
-        Raises
-        ------
-        ReplayError
-            Names the value and the rule.
-        """
+        """Refuse what cannot be replayed, by value and rule."""
         times = ("compute_fs", "jitter_fs", "remap_fs", "remap_wait_fs", "step_fs")
         long = f"0..{MAX_FS} fs (18 minutes): cut the kernel into more instructions"
         units = f"0..{VARIATION_UNIT - 1}, in units of compute_fs / {VARIATION_UNIT}"

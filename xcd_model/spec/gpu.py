@@ -257,13 +257,7 @@ class Gpu:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Gpu:
-        """Inverse of `as_dict`.
-
-        Raises
-        ------
-        SpecError
-            If a value is missing, unknown or breaks a rule.
-        """
+        """Inverse of `as_dict`; raises SpecError where a value is missing, unknown or breaks a rule."""
         try:
             parts = {key: part(**values[key]) for key, part in SECTIONS.items() if values.get(key) is not None}
             if values.get("energy") is not None:

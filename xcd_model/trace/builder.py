@@ -255,13 +255,7 @@ class TraceBuilder:
         return self._boxes[key]
 
     def together(self, *stores: Access) -> Access:
-        """One tensor instruction of several stores, one after the other; a line is touched by each that stores to it.
-
-        Raises
-        ------
-        TraceError
-            If they are of more than one array, no stores, of different shape, or one of them is masked out.
-        """
+        """One tensor instruction of several stores, one after the other: each that stores to a line touches it."""
         templates = np.unique(np.concatenate([one.template.ravel() for one in stores]))
         owners = {self._owner[template] for template in templates[templates >= 0]}
         index, is_store = owners.pop() if len(owners) == 1 else (-1, False)

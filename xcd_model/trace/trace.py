@@ -291,22 +291,12 @@ class Trace:
         return np.where(is_read, _pieces(self.sectors, read_request_bytes), 0).astype(np.uint8)
 
     def written_pieces(self, write_request_bytes: int) -> np.ndarray:
-        """Bit mask, per template entry, of the request-sized pieces that a write dirties; 0 for reads.
-
-        Returns
-        -------
-        mask : (n_entries,) uint8
-        """
+        """Bit mask, (n_entries,) uint8, of the request-sized pieces that a write dirties; 0 for reads."""
         mask = _touched_pieces(self.sectors, self.line_bytes, write_request_bytes)
         return np.where(np.repeat(self.is_write, self.entries_per_template), mask, 0).astype(np.uint8)
 
     def fills(self, fetch_bytes: int) -> np.ndarray:
-        """Bit mask, per template entry, of the pieces of ``fetch_bytes`` (a line or half of one) that it touches.
-
-        Returns
-        -------
-        mask : (n_entries,) uint8
-        """
+        """Bit mask, (n_entries,) uint8, of the pieces of ``fetch_bytes`` (a line or half of one) that are touched."""
         return _touched_pieces(self.sectors, self.line_bytes, fetch_bytes)
 
 

@@ -14,13 +14,11 @@ import tempfile
 from pathlib import Path
 
 from swizzle_benchmarks.validation import bundles, held_out, orders_measured, registered, suite_path
-from swizzle_sim.language.families import families_table
 from swizzle_sim.report import write_report
 from swizzle_sim.search.history import History
 from swizzle_sim.search.loop import Run
 from swizzle_sim.search.ranking import WORK_CLASSES, gain_of
 from swizzle_sim.search.strategies.families import optimize
-from swizzle_sim.testing.codes import codes_table
 from swizzle_sim.workload.kernels import kernel
 from xcd_model import gpu
 
@@ -31,6 +29,7 @@ from .commands import commands_markdown
 from .exchange import exchange
 from .gpus import catalogue_markdown
 from .readme_words import gain_words, run_words, tutorial_words
+from .words import codes_table, families_table
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLE = {"M": 4096, "N": 4096, "K": 8192}

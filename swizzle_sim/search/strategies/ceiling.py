@@ -1,8 +1,8 @@
 """`ceiling`: the best permutation found, formula or not, the gap of the best formula to it, and the bounds above.
 
 Assignments to XCDs come from partitions of the sharing graph, orders from waves inside each XCD; a local search then
-accepts changes by their replayed score. The permutation can be had as a lookup table: its array and the source lines that
-read it.
+accepts changes by their replayed score. The permutation can be had as a lookup table: its array and the source
+lines that read it.
 """
 
 from __future__ import annotations
