@@ -218,7 +218,8 @@ def controls(address: Mapping[str, str] | None, kernel: str | None, chip: str | 
     if by == "kernel":
         return _set(sizes=layout.size_boxes(kernel or "", offered.start_sizes(kernel or "")))
     if by == "write-out":
-        text, written = given["text"] or "", no_update
+        text: str = given["text"] or ""
+        written: Any = no_update
         with contextlib.suppress(SwizzleSimError):  # the verdict names the error
             written = family(text) if is_spec(text) else no_update
         return _set(text=written)

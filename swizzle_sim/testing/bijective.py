@@ -24,8 +24,8 @@ class BijectionError(AssertionError):
 
 def assert_bijective(
     candidate: Checkable,
-    grids: Iterable[Any] | int | str | None = None,
-    xcds: Iterable[Any] | Any = None,
+    grids: Iterable[Any] | Any = None,
+    xcds: Iterable[int] | Any = None,
     *,
     where: Where = None,
     launch: str = "",
