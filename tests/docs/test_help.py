@@ -89,10 +89,10 @@ def test_ten_options_of_optimize_come_first():
 
 def test_details_of_the_models_come_from_a_file_and_what_is_typed_counts(tmp_path):
     file = tmp_path / "llm.toml"
-    file.write_text('model = ["openai/a"]\niterations = 3\nstream = true\n')
+    file.write_text('model = ["openai/a"]\niterations = 3\nstructured = true\n')
     context = COMMANDS["optimize"].make_context("optimize", ["gemm", "--iterations", "4", "--llm", str(file)])
-    assert {name: context.params[name] for name in ("model", "iterations", "stream", "tries")} == {
-        **{"model": ["openai/a"], "iterations": 4, "stream": True, "tries": None}
+    assert {name: context.params[name] for name in ("model", "iterations", "structured", "tries")} == {
+        **{"model": ["openai/a"], "iterations": 4, "structured": True, "tries": None}
     }
     for text, says in (("iteration = 3", "iterations"), ("iterations = 'x'", "--iterations"), ("= 3", "Invalid")):
         file.write_text(text)
