@@ -73,6 +73,9 @@ def test_a_score_survives_json_also_without_infinity_cache(scorer):
     for found in (scorer.baseline, Scorer(gemm(M=256, N=256, K=64), bare, replay="lockstep").baseline):
         back = Score.from_dict(json.loads(json.dumps(found.as_dict(), allow_nan=False)))
         assert repr(back) == repr(found)  # nan differs from itself, its text does not
+    stored = found.as_dict()
+    assert stored["balance"]["makespan_over_ideal"] == found.balance.over_ideal
+    assert Score.from_dict({**stored, "balance": None}).balance is None  # as those of old runs
 
 
 def test_ragged_tiles_take_the_time_of_whole_ones():

@@ -1,7 +1,6 @@
 """Does the timed replay give the times and counts that one works out by hand?"""
 
 import dataclasses
-import importlib
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ from tests.machines import small_gpu
 from xcd_model import IssueModel, TraceBuilder, prepare, replay_timed
 from xcd_model.replay.traffic import COLUMNS, INSTRUCTIONS, READ_MISSES, WRITEBACKS
 
-symmetry_module = importlib.import_module("xcd_model.fast.symmetry")
 NS = 10**6  # femtoseconds
 
 # By hand. 1 ns a cycle. A 128 B line: 1 ns on the L2 read port, 2 ns of fabric, 4 of Infinity Cache, 8 of HBM.
