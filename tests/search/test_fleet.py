@@ -8,7 +8,6 @@ import pytest
 from swizzle_sim.capture.recorder import FORMAT, VERSION
 from swizzle_sim.search.fleet import launches_in, points_of, rows_of, write_rows
 from swizzle_sim.search.history import parquet_of
-from tests.in_process import runner
 from xcd_model.errors import MissingExtra, SearchError, SizeError, UnknownName
 
 SOURCE = "import triton\n@triton.jit\ndef add(x): pass"
@@ -60,16 +59,15 @@ def test_a_table_that_is_wrong_is_refused_by_its_line(tmp_path, text, error, sai
         launches_in("gem")
 
 
-def test_the_command_judges_once_resumes_and_reports(folder, monkeypatch, capsys):
-    run = runner(monkeypatch, capsys, folder)
+def test_the_command_judges_once_resumes_and_reports(folder, monkeypatch, typed):
     words = ("fleet", "table.csv", "--replay", "lockstep", "--orders", "3", "--no-compile", "--backend", "serial")
-    first = run(*words, "-o", "out")
+    first = typed(*words, "-o", "out")
     assert not first.code, first.err
     page = (folder / "out" / "fleet.html").read_text()
     assert "3 of 3 launches" in page and "gemm M=512" in page and "refresh" not in page  # nothing more comes
     assert "4 launches, 3 different ones" in first.out and "not judged: none: no kernel is called 'none'" in first.out
     monkeypatch.setattr("swizzle_sim.search.fleet.judged_launch", lambda *_, **__: pytest.fail("judged again"))
-    again = run(*words, "--resume", "out", "--json")
+    again = typed(*words, "--resume", "out", "--json")
     rows = {row["launch"]: row for row in again.json["rows"]}
     assert (rows["gemm M=512 N=512 K=64"]["calls"], rows["gemm M=512 N=512 K=64"]["recorded"]) == (5, 2)
     assert rows["softmax M=64 N=256"]["verdict"] in ("use", "measure", "leave") and rows["none"]["error"]

@@ -9,7 +9,6 @@ from swizzle_sim.capture.recording import launched_in_order
 from swizzle_sim.pricing.replaying import Replayer
 from swizzle_sim.search.fleet import moved, placed
 from swizzle_sim.workload.kernels import kernel
-from tests.in_process import runner
 from tests.search.test_fleet import recording
 from xcd_model.errors import CaptureError
 from xcd_model.replay.plan import replay_launches
@@ -23,18 +22,17 @@ BYTES = 2 * 512 * 512
 
 
 @pytest.fixture
-def in_sequence(tmp_path, monkeypatch, capsys):
+def in_sequence(tmp_path, monkeypatch, typed):
     """Steps that the command gives of GEMMs that lay at some places, each of A, B and C."""
     work = kernel("gemm", **SIZE)
     monkeypatch.setattr("swizzle_sim.search.fleet.loaded", lambda point, device: work)
-    run = runner(monkeypatch, capsys, tmp_path)
 
     def steps(gpu, *places, json=True):
         order = [f"0 {' '.join(f'{one:x}' for one in at)}" for at in places]
         launch = {"arguments": dict.fromkeys("ABC", MATRIX)}
         (tmp_path / "calls.json").write_text(recording(launch, order=order))
         words = ("fleet", "calls.json", "--sequence", "9", "--gpu", gpu, "--orders", "1", "--no-compile")
-        done = run(*words, "--backend", "serial", *["--json"] * json)
+        done = typed(*words, "--backend", "serial", *["--json"] * json)
         assert not done.code, done.err
         return done.json["sequence"] if json else done.out
 

@@ -108,18 +108,6 @@ def test_each_tile_is_claimed_once_and_no_replay_beats_the_bound(case, data):
         assert got.l2_hit_rate <= bound.l2_hit_rate
 
 
-def test_a_pool_an_xcd_is_round_robin_where_tiles_take_equally_long():
-    """Then neither counters nor steps of the programs move a tile: all three are one schedule."""
-    trace, machine = work([3] * 21), small_gpu(xcds=2, cus=2)
-    plans = [
-        prepare(trace, machine, programs=4, claims=claims)
-        for claims in (None, Claims(pools=2, local=21), Claims(pools=1, local=21), Claims(pools=2, local=10))
-    ]
-    found = [schedule_of(plan, np.arange(21), workgroups_per_cu=1) for plan in plans]
-    for one in found[1:3]:
-        assert one.xcd.tolist() == found[0].xcd.tolist() and one.begin.tolist() == found[0].begin.tolist()
-
-
 def test_what_makes_no_claims_is_refused():
     trace, machine = work([1, 1, 1]), small_gpu(xcds=2, cus=1)
     with pytest.raises(ReplayError, match="pools = 0, local = 3"):

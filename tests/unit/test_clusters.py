@@ -122,12 +122,6 @@ def test_a_cluster_begins_when_all_its_places_are_free():
     assert spans[4, 0] == spans[5, 0] == max(spans[2, 1], spans[3, 1])
 
 
-def test_clusters_go_to_xcds_in_turn():
-    trace, machine = rows([1] * 6), with_clusters(small_gpu(xcds=2, cus=2, offset=1))
-    found = schedule_of(prepare(trace, machine, clusters=Clusters(size=2)), np.arange(12), workgroups_per_cu=1)
-    assert found.xcd.tolist() == [1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0]
-
-
 def test_a_cu_computes_no_further_than_now_while_a_cluster_waits_to_begin():
     """Three a CU, 500 ns from a cluster to the next: what a hit brings meanwhile comes before a miss of longer ago."""
     columns = [[0, 0, 26, 26], [0, 0], [0, 0, 0, 0], [0, 0], [0] * 6, [0, 0], [0, 0, 10, 0, 2]]  # of each program

@@ -74,18 +74,6 @@ def test_a_row_is_kept_while_its_sets_hold_it(lines, l2_reads):
     assert got.total(READ_REQUESTS) == got.total(L1_REQUESTS) - got.total(L1_HITS) == l2_reads
 
 
-def test_workgroups_of_one_cu_share_an_l1_and_those_of_two_do_not():
-    build = TraceBuilder(n_workgroups=2, line_bytes=128)
-    x = build.array("x", rows=1, cols=512, item_bytes=2)
-    build.step(build.read(x, row=np.array([0, 0]), col=0, rows=1, cols=512))
-    reads = {}
-    for cus in (1, 2):
-        machine = small_gpu(xcds=1, cus=cus, l1=(4, 64), l2=(64, 4), mall=None)
-        got = replay_lockstep(prepare(build.trace(), machine), np.arange(2), workgroups_per_cu=2 // cus)
-        reads[cus] = got.total(READ_REQUESTS)
-    assert reads == {1: 8, 2: 16}
-
-
 def test_a_second_wave_hits_what_the_first_brings():
     """A line that three waves ask for goes to the L2 once."""
     trace = rows_twice(4)

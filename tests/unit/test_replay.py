@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests import naive
 from tests.machines import built_traces, cases, claimed, gemm_trace, small_gpu
-from xcd_model import Tensor, Trace, TraceBuilder, gpu, prepare, replay_lockstep, xcd_of
+from xcd_model import Tensor, Trace, gpu, prepare, replay_lockstep, xcd_of
 from xcd_model.errors import ReplayError, TraceError
 from xcd_model.replay.traffic import COLUMNS, READ_MISSES, WRITE_MISSES
 
@@ -115,19 +115,6 @@ def test_folding_the_timeline_keeps_totals_and_places(case, max_bins):
     n = coarse.turns_per_bin
     folded = np.add.reduceat(fine.timeline, np.arange(0, fine.turns, n), axis=0)
     np.testing.assert_array_equal(coarse.timeline, folded)
-
-
-def test_unequal_workgroups_take_the_first_free_slot():
-    """By hand: one XCD, two slots; workgroup 0 has three loads, the others one. Slot 1 takes 1, 2, 3 in turn."""
-    build = TraceBuilder(n_workgroups=4, line_bytes=128)
-    x = build.array("x", rows=1, cols=64 * 8, item_bytes=2)
-    w = np.arange(4)
-    build.step(build.read(x, row=0, col=64 * w, rows=1, cols=64))
-    build.step(build.read(x, row=np.where(w == 0, 0, 1)[:, None], col=[[64 * 4, 64 * 5]], rows=1, cols=64))
-    machine = small_gpu(xcds=1, cus=2, mall=None, l2=(1, 16))
-    got = replay_lockstep(prepare(build.trace(), machine), w, workgroups_per_cu=1)
-    assert got.timeline[:, 0, 0].tolist() == [2, 2, 2]
-    assert got.total(READ_MISSES) == 6
 
 
 def test_tags_of_the_whole_memory_do_not_collide():

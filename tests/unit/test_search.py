@@ -15,7 +15,6 @@ from swizzle_sim.search.candidates import Candidate, family_candidates
 from swizzle_sim.search.history import FILE, History, runs_in
 from swizzle_sim.search.recorded import recorded_scorer
 from swizzle_sim.search.strategies.families import optimize
-from tests.in_process import runner
 from xcd_model import RunError, TraceBuilder, gpu
 
 MI300X = gpu("mi300x")
@@ -145,12 +144,11 @@ def test_two_writers_of_one_run_do_not_mix(tmp_path):
         history.append(next(iter(history)))
 
 
-def test_one_command_builds_the_trace_and_the_lattice_once(monkeypatch, capsys, tmp_path):
+def test_one_command_builds_the_trace_and_the_lattice_once(monkeypatch, typed, tmp_path):
     built, grids = [], []
     trace, lattice = TraceBuilder.trace, Declared.lattice
     monkeypatch.setattr(TraceBuilder, "trace", lambda *given: built.append(given) or trace(*given))
     monkeypatch.setattr(Declared, "lattice", lambda *given: grids.append(given) or lattice(*given))
-    run = runner(monkeypatch, capsys, tmp_path)
-    done = run("optimize", "gemm", "M=512", "N=512", "K=64", "--out", "run", "--report", "--json")
+    done = typed("optimize", "gemm", "M=512", "N=512", "K=64", "--out", "run", "--report", "--json")
     assert (done.code, len(built), len(grids)) == (0, 1, 1)
     assert (tmp_path / "run" / "report.html").is_file()

@@ -13,7 +13,7 @@ from swizzle_sim.pricing.access_patterns import pitch_note, uncoalesced
 from swizzle_sim.pricing.sharing import middle_of, shared_lines, sharing, sharing_words
 from swizzle_sim.report.display.sharing_map import draw_text, window
 from swizzle_sim.workload.kernels import kernel
-from tests.cli.conftest import typed  # noqa: F401  (a fixture)
+from tests.search.naive_sharing import lines_of
 from xcd_model import TraceBuilder, gpu
 
 MI300X = gpu("mi300x")
@@ -26,23 +26,10 @@ CASES = [
 ]
 
 
-def lines_by_workgroup(trace):
-    """For each workgroup, the set of (tensor, line) it touches: one instruction and one line at a time."""
-    found = []
-    for w in range(trace.n_workgroups):
-        mine = set()
-        for i in range(trace.start[w], trace.start[w + 1]):
-            t = trace.template[i]
-            for e in range(trace.rel_start[t], trace.rel_start[t + 1]):
-                mine.add((int(trace.tensor[t]), int(trace.base[i] + trace.rel[e])))
-        found.append(mine)
-    return found
-
-
 @pytest.mark.parametrize(("name", "sizes"), CASES[:4])
 def test_shares_are_those_of_sets(name, sizes):
     trace = kernel(name, **sizes).build_trace(128)
-    touched = lines_by_workgroup(trace)
+    touched = lines_of(trace)
     owners = Counter(line for mine in touched for line in mine)
     assert shared_lines(trace) == (sum(n > 1 for n in owners.values()), len(owners))
     for workgroup in (0, trace.n_workgroups // 2, trace.n_workgroups - 1):
@@ -115,7 +102,7 @@ def test_windows_are_cut_around_the_workgroup():
     assert tiles.tiles.tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
-def test_the_command(typed, tmp_path):  # noqa: F811
+def test_the_command(typed, tmp_path):
     words = ("show", "gemm", "M=1024", "N=1024", "K=128")
     answer = typed(*words, "--workgroup", "0")
     assert answer.code == 0 and "all with pid_m = 0" in answer.out and "X···" in answer.out

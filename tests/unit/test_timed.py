@@ -325,15 +325,6 @@ def test_a_read_is_late_where_another_asked_first_and_its_line_is_not_back():
     assert (found.total(READ_MISSES), found.hits_under_miss) == (3, 0)  # back before the L2 could have answered
 
 
-def test_what_a_store_made_is_on_no_way():
-    build, line = TraceBuilder(n_workgroups=2, line_bytes=128), {"col": 0, "rows": 1, "cols": 32}
-    y = build.array("y", rows=1, cols=32, item_bytes=4)
-    build.step(build.write(y, row=np.zeros(2, int), **line), build.read(y, row=np.zeros(2, int), **line))
-    plan = prepare(build.trace(), small_gpu(xcds=1, cus=2))
-    found = replay_timed(plan, np.arange(2), workgroups_per_cu=1, issue=IssueModel(2, 0))
-    assert (found.total(READ_REQUESTS), found.total(READ_MISSES), found.hits_under_miss) == (2, 0, 0)
-
-
 def test_a_latency_is_counted_once_an_instruction_of_many_lines():
     """A second a read, of which 272 instructions fit into 64 bits of femtoseconds and their 30,000 lines do not."""
     slow = dataclasses.replace(gpu("mi300x"), hbm=dataclasses.replace(gpu("mi300x").hbm, latency_ns=1e9))
