@@ -10,6 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from xcd_model import gpu
+
 os.environ["SWIZZLE_SIM_COMPILE"] = "0"  # a compile takes seconds: tests that look at its figures type --compile
 os.environ["SWIZZLE_SIM_REPORT"] = "0"  # so does a report: tests that look at it type --report
 
@@ -29,6 +31,19 @@ def pytest_collection_finish():
 @given(st.none())
 def _draw(_):
     """Before Hypothesis looks, once, for who holds its random numbers: 6.100 warns where what is frozen does."""
+
+
+@pytest.fixture(scope="session")
+def mi300x():
+    return gpu("mi300x")
+
+
+@pytest.fixture
+def typed(monkeypatch, capsys, tmp_path):
+    """Run ``swizzle-sim`` with the given words in an empty folder; gives exit status, stdout and stderr."""
+    from tests.in_process import runner
+
+    return runner(monkeypatch, capsys, tmp_path)
 
 
 @pytest.fixture

@@ -85,7 +85,7 @@ TARGETS = {
     ),
     "event queue": Target(
         {"xcd_model.replay.events": "event_queue_of _first _first_of _settle"},
-        (f"{UNIT}/test_event_queue.py",),
+        (f"{UNIT}/test_dispatch.py",),
     ),
 }
 

@@ -5,7 +5,7 @@ import pytest
 
 from swizzle_benchmarks.evidence import PAGES
 from swizzle_sim.workload.kernels import kernel, kernel_names
-from tests.cli.conftest import typed  # noqa: F401  (a fixture)
+from tests.conftest import typed  # noqa: F401  (a fixture)
 from xcd_model import Traffic, energy, gpu, gpu_names
 from xcd_model.replay.traffic import COLUMNS
 

@@ -1,4 +1,4 @@
-"""A small kernel, a GPU and runs against a scripted model; DSPy is imported once a process."""
+"""A small kernel and runs against a scripted model; DSPy is imported once a process."""
 
 import dataclasses
 import sqlite3
@@ -9,12 +9,6 @@ from swizzle_agent.loop import propose
 from swizzle_agent.settings import Settings
 from swizzle_benchmarks.suite.gemm import gemm
 from tests.agent.scripted_server import ScriptedServer
-from xcd_model import gpu
-
-
-@pytest.fixture(scope="session")
-def mi300x():
-    return gpu("mi300x")
 
 
 @pytest.fixture(scope="session")

@@ -1,25 +1,11 @@
 """Kinds of reuse, written to be read: every touch of every line, in a list, for each XCD."""
 
+import itertools
+
+import numpy as np
+
 from swizzle_sim.report.bottleneck import ALONG_M, ALONG_N, DIAGONAL, FIRST, FIRST_HERE, LATER, OWN
-
-
-def schedule(trace, order, gpu, occupancy, programs):
-    """For each XCD its (tile, instruction) pairs in lockstep; program p computes tiles p, p + programs, ..."""
-    slots = gpu.cus_per_xcd * occupancy
-    issued = []
-    for xcd in range(gpu.xcds):
-        waiting = [p for p in range(programs) if (p + gpu.dispatch_offset) % gpu.xcds == xcd]
-        running, mine = [None] * slots, []
-        while waiting or any(running):
-            for slot in range(slots):
-                if not running[slot]:
-                    if not waiting:
-                        continue
-                    tiles = [order[w] for w in range(waiting.pop(0), len(order), programs)]
-                    running[slot] = [(t, i) for t in tiles for i in range(trace.start[t], trace.start[t + 1])]
-                mine.append(running[slot].pop(0))
-        issued.append(mine)
-    return issued
+from tests.naive import turns
 
 
 def naive_reuse(trace, order, gpu, occupancy, columns, programs):
@@ -28,8 +14,11 @@ def naive_reuse(trace, order, gpu, occupancy, columns, programs):
     capacity = gpu.l2.size_bytes // gpu.l2.line_bytes
     touched = []  # (position in its XCD, xcd, line, workgroup, tensor)
     lives = {}
-    for xcd, mine in enumerate(schedule(trace, order, gpu, occupancy, programs)):
-        for position, (workgroup, instruction) in enumerate(mine):
+    positions = [itertools.count() for _ in range(gpu.xcds)]
+    for turn in turns(trace, order, gpu, occupancy, programs):
+        for xcd, _, instruction in turn:
+            position = next(positions[xcd])
+            workgroup = int(np.searchsorted(trace.start, instruction, side="right")) - 1
             lives.setdefault(workgroup, [position, position])[1] = position
             template = trace.template[instruction]
             for entry in range(trace.rel_start[template], trace.rel_start[template + 1]):

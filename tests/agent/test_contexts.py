@@ -1,16 +1,25 @@
 """Is a model told what each context says, and no more?"""
 
 import dataclasses
+import json
+import re
+from pathlib import Path
 
 import pytest
 
 from swizzle_agent.budget import Turns
 from swizzle_agent.contexts import CHARS_PER_TOKEN, OVERLOAD_TOKENS, hardware_text, language_card, read_docs
 from swizzle_agent.endpoint import Failure
+from swizzle_agent.extensions import REWARDS, load_own
+from swizzle_agent.loop import repeat_run
 from swizzle_agent.prompts import picture_png
+from swizzle_agent.settings import Settings
+from swizzle_agent.verifiable import answer_reward
 from swizzle_sim.language import Grid, Swizzle, family
 from swizzle_sim.pricing.scoring import Scorer
-from xcd_model.errors import ModelError, UnknownName
+from tests.agent.conftest import dump
+from tests.agent.scripted_server import proposal
+from xcd_model.errors import CaptureError, ModelError, UnknownName
 
 
 @pytest.fixture
@@ -83,3 +92,46 @@ def test_models_take_turns_until_they_are_dropped():
     with pytest.raises(ModelError, match="no money") as error:
         turns.choose()
     assert error.value.code == "auth"
+
+
+# ---- Do the examples of docs/agent.md run as they stand, and do a context and a reward of one's own reach a run?
+PAGE = Path(__file__).parents[2] / "docs" / "agent.md"
+
+
+@pytest.fixture
+def mine(tmp_path):
+    """The file of the page."""
+    (text,) = re.findall(r'```python title="mine.py"\n(.*?)```', PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert len(text.splitlines()) <= 20
+    path = tmp_path / "mine.py"
+    path.write_text(text)
+    return path
+
+
+def test_the_context_of_the_page_reaches_the_prompt_and_the_record(run_script, mine, tmp_path):
+    run, server, _ = run_script([proposal(family("column"))], context=f"{mine}:brief")
+    said = json.dumps(server.proposals[0]["messages"])
+    assert "A GPU of 8 dies with an L2 each. Most misses: " in said and "Infinity" not in said
+    mine.unlink()
+    repeat_run(run.folder, tmp_path / "again")  # without the file
+    assert dump(run.folder) == dump(tmp_path / "again")
+
+
+def test_the_reward_of_the_page_pays_for_fewer_fetches_elsewhere(small, mi300x, mine):
+    scorer, local = Scorer(small, mi300x, replay="lockstep"), load_own(f"{mine}:local", REWARDS)
+    paid = [
+        answer_reward(text, scorer, local)[0]
+        for text in ("pid = 0", "pid = pid ^ 1", "contiguous+blocks(rows=4, cols=2, size=4)")
+    ]
+    assert paid[0] == 0.0 < paid[1] < paid[2] <= 1
+
+
+def test_what_is_no_context_and_no_reward_says_what_there_is(mine):
+    with pytest.raises(UnknownName, match=r"FILE\.py:FUNCTION, aware"):
+        Settings(models=("openai/x",), context="wise")
+    with pytest.raises(UnknownName, match="reward"):
+        load_own("kind", REWARDS)
+    with pytest.raises(ModelError, match="has no function other"):
+        load_own(f"{mine}:other", REWARDS)
+    with pytest.raises(CaptureError, match="no such file"):
+        load_own("/nowhere/mine.py:local", REWARDS)

@@ -1,4 +1,4 @@
-"""The command line as typed in an empty folder: in this process, or in one of its own where that is the point."""
+"""The command line as typed in an empty folder, in a process of its own where that is the point."""
 
 import os
 import shutil
@@ -8,15 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.in_process import Answer, runner
+from tests.in_process import Answer
 
 COMMAND = shutil.which("swizzle-sim", path=str(Path(sys.executable).parent)) or "swizzle-sim"
-
-
-@pytest.fixture
-def typed(monkeypatch, capsys, tmp_path):
-    """Run ``swizzle-sim`` with the given words; gives exit status, stdout and stderr."""
-    return runner(monkeypatch, capsys, tmp_path)
 
 
 @pytest.fixture

@@ -1,6 +1,8 @@
 """Do the commands do what they say, for people and for programs?"""
 
 import contextlib
+import ctypes
+import json
 import os
 import shlex
 import signal
@@ -8,12 +10,16 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+import swizzle_sim as sim
+from swizzle_sim.__main__ import M_ARENA_MAX, M_MMAP_THRESHOLD, _give_back_what_is_freed
 from swizzle_sim.search.history import History
 from tests.cli.conftest import COMMAND
 from xcd_model import RunError
+from xcd_model.errors import LanguageError, UnknownName
 
 SMALL = ("M=1024", "N=1024", "K=128")
 # A test run in the background of a script inherits an ignored Ctrl-C.
@@ -174,3 +180,90 @@ def test_sentences_are_printed_whatever_the_terminal_takes(setting):
     words = ["score", "gemm", "M=256", "N=256", "K=64", "--replay", "lockstep", "--no-compile"]
     done = subprocess.run([COMMAND, *words], capture_output=True, text=True, timeout=60, env={**os.environ, **setting})
     assert done.returncode == 0 and "simulated, lockstep replay" in done.stdout
+
+
+# ---- Is an order named in one way everywhere: a family, a text or a file?
+BACKWARDS = "pid = num_pids - 1 - pid"
+
+
+@pytest.fixture
+def named(tmp_path):
+    """The same order as a family, as a text and as a file."""
+    file = tmp_path / "mine.txt"
+    file.write_text(BACKWARDS)
+    return ["reverse", BACKWARDS, str(file), file]
+
+
+def test_one_order_by_any_of_its_names_is_one_score(named):
+    gemm = sim.kernel("gemm", M=1024, N=1024, K=128)
+    scores = [sim.score(gemm, one, "mi300x", replay="lockstep") for one in named]
+    assert scores == [sim.score(gemm, sim.Swizzle.read(named[0]), sim.gpu("mi300x"), replay="lockstep")] * len(named)
+
+
+def test_a_family_or_a_text_is_parsed_and_no_file_is_opened(named):
+    by_family, by_text = sim.Swizzle.parse("reverse"), sim.Swizzle.parse(BACKWARDS)
+    grid = sim.Grid.parse("4x4")
+    assert by_family.permutation(grid, 8).tolist() == by_text.permutation(grid, 8).tolist()
+    assert by_family.name == "reverse" and by_family.source == sim.family("reverse")
+    with pytest.raises(LanguageError):
+        sim.Swizzle.parse(named[2])  # a model's text may be a path
+
+
+@pytest.mark.parametrize("text", ["reverse(size=3)", "group_m(size=0)", "group_mm", "pid", ""])
+def test_what_is_no_order_is_an_error_of_the_language_from_a_proposer(text):
+    with pytest.raises(LanguageError):
+        sim.Swizzle.parse(text)
+
+
+def test_a_person_is_offered_the_nearest_family_and_told_of_a_missing_file():
+    with pytest.raises(UnknownName, match="did you mean group_m"):
+        sim.Swizzle.read("grup_m")
+    for where in ("nowhere.txt", Path("row")):  # a path is a file, whatever it is called
+        with pytest.raises(LanguageError, match="no such file"):
+            sim.Swizzle.read(where)
+    assert sim.Swizzle.read("a = pid // 2; pid = pid + 0 * a + 0 * (a + a + a)").name == (
+        "a = pid // 2; pid = pid + 0 * a + 0 * (…"
+    )
+
+
+def test_check_takes_a_text_beside_sizes_and_families(typed):
+    answer = typed("check", BACKWARDS, "row", "pid = pid * K // K", "K=64", "--grid", "4x4")
+    assert answer.code == 0 and answer.out.count("a bijection") == 3
+    assert typed("check", "pid = pid // 2").err.startswith("swizzle-sim: say where to check")
+
+
+def test_a_file_called_launch_order_is_not_taken_for_it(typed, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = ("score", "gemm", "M=4096", "N=8192", "K=128", "--replay", "lockstep", "--json", "--swizzle")
+    Path("launch order").write_text("pid = pid % 8 * (num_pids // 8) + pid // 8")
+    Path("chunks").write_text("pid = pid % 8 * (num_pids // 8) + pid // 8")
+    scores = [json.loads(typed(*words, name).out) for name in ("launch order", "chunks", "identity")]
+    assert scores[0]["score"] == scores[1]["score"] != scores[2]["score"] == scores[2]["baseline"]
+    assert "launch order (file)" in typed(*words[:-2], "--swizzle", "launch order").out
+
+
+# ---- Does a command let its threads share what they free, and leave it where a user has asked for something else?
+SHARED = {M_ARENA_MAX: 1, M_MMAP_THRESHOLD: 16 << 20}
+
+
+@pytest.mark.parametrize(
+    ("platform", "chosen", "takes", "wanted"),
+    [
+        ("linux", None, True, SHARED),
+        ("linux", "MALLOC_ARENA_MAX", True, {}),  # a choice of the user's is left
+        ("linux", "MALLOC_MMAP_THRESHOLD_", True, {}),
+        ("linux", None, False, {}),  # another libc
+        ("darwin", None, True, {}),
+    ],
+)
+def test_threads_share_one_arena_and_what_is_large_is_mapped(monkeypatch, platform, chosen, takes, wanted):
+    asked = {}
+    libc = SimpleNamespace(**{"mallopt": asked.__setitem__} if takes else {})
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: libc)
+    monkeypatch.setattr(sys, "platform", platform)
+    for name in [name for name in os.environ if name.startswith("MALLOC_")]:
+        monkeypatch.delenv(name)
+    if chosen:
+        monkeypatch.setenv(chosen, "4")
+    _give_back_what_is_freed()
+    assert asked == wanted

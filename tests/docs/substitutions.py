@@ -32,7 +32,7 @@ SMALLER = [  # (pattern, what takes its place), in this order
 PARSED = {  # pattern -> why it is only parsed, and what runs it instead
     r"--model|--replay runs/\S+-llm-": "needs a key or a recorded run of a model: tests/agent",
     r"optimize --resume runs": "needs a run of a model: tests/agent",
-    r"swizzle-sim keep": "needs a run of a model: tests/search/test_kept.py",
+    r"swizzle-sim keep": "needs a run of a model: tests/search/test_templates.py",
     r"swizzle-sim lab mcp": "a server: tests/agent/test_mcp.py",
     r"--scheduler": "needs a Dask cluster: tests/search",
     r"swizzle-sim (import|lab counters)": "replays what an H200 or a profiler wrote, at its size: tests/hardware",

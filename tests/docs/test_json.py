@@ -6,7 +6,6 @@ import pytest
 
 from tests.docs.substitutions import SIZES
 from tests.docs.typed import ROOT
-from tests.in_process import runner
 
 ROWS = dict(re.findall(r"^\| `([^`]+)`(?:, `[^`]+`)* \| (.*) \|$", (ROOT / "docs" / "json.md").read_text(), re.M))
 SMALL = SIZES.split()
@@ -32,8 +31,8 @@ def documented(command):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_document_has_the_keys_it_is_said_to_have(command, tmp_path, monkeypatch, capsys):
-    answer = runner(monkeypatch, capsys, tmp_path)(*COMMANDS[command], "--json")
+def test_a_document_has_the_keys_it_is_said_to_have(command, typed):
+    answer = typed(*COMMANDS[command], "--json")
     assert not answer.code, answer.out
     assert next(iter(answer.json)) == "schema_version"
     assert set(answer.json) == {"schema_version", *documented(command)}

@@ -13,7 +13,6 @@ import pytest
 
 from swizzle_sim.workload.kernels import kernel
 from tests.capture.same_trace import assert_same_trace, needs_triton
-from tests.in_process import runner
 from xcd_model.errors import CaptureError, SizeError
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "suite-kernel.md"
@@ -43,14 +42,13 @@ def test_the_declaration_is_short(package):
     assert len((package / "bias_add.py").read_text().splitlines()) <= 50
 
 
-def test_commands_take_it(installed, monkeypatch, capsys, tmp_path):
-    run = runner(monkeypatch, capsys, tmp_path)
-    assert "bias_add" in run("score", "no_such_kernel").err
-    shown = run("show", "bias_add", "M=100", "N=300", "--json")
+def test_commands_take_it(installed, typed):
+    assert "bias_add" in typed("score", "no_such_kernel").err
+    shown = typed("show", "bias_add", "M=100", "N=300", "--json")
     assert shown.code == 0, shown.err
-    scored = run("score", "bias_add", "M=1000", "N=3000", "--swizzle", "contiguous", "--no-compile", "--json")
+    scored = typed("score", "bias_add", "M=1000", "N=3000", "--swizzle", "contiguous", "--no-compile", "--json")
     assert scored.code == 0 and scored.json["kernel"] == "bias_add"
-    refused = run("score", "bias_add", "BLOCK_M=33")
+    refused = typed("score", "bias_add", "BLOCK_M=33")
     assert refused.code == 2 and "bias_add: BLOCK_M = 33: a power of two from 1 to 4096" in refused.err
 
 
@@ -66,7 +64,7 @@ def test_commands_take_it(installed, monkeypatch, capsys, tmp_path):
     ],
 )
 def test_a_fault_of_the_declaration_is_a_line_and_hides_no_other_kernel(
-    installed, monkeypatch, capsys, tmp_path, was, now, told
+    installed, monkeypatch, typed, tmp_path, was, now, told
 ):
     text = (installed / "bias_add.py").read_text()
     assert was in text
@@ -74,13 +72,12 @@ def test_a_fault_of_the_declaration_is_a_line_and_hides_no_other_kernel(
     shutil.copy(installed / "bias_add_triton.py", tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     sys.modules.pop("bias_add", None)
-    run = runner(monkeypatch, capsys, tmp_path)
-    shown = run("show", "bias_add", "M=100", "N=300")
+    shown = typed("show", "bias_add", "M=100", "N=300")
     assert shown.code == 2 and re.search(told, shown.err) and len(shown.err.splitlines()) == 1
     monkeypatch.setattr("swizzle_sim.workload.kernels.kernel_names", lambda: ["bias_add", "softmax"])
-    listed = run("kernels", "--json").json
+    listed = typed("kernels", "--json").json
     assert [one["name"] for one in listed["kernels"]] == ["softmax"] and re.search(told, listed["broken"]["bias_add"])
-    assert "broken: bias_add: " in run("kernels").out
+    assert "broken: bias_add: " in typed("kernels").out
 
 
 def test_a_fault_of_the_reference_or_the_arguments_is_a_line_too(installed):

@@ -6,14 +6,13 @@ import pytest
 
 from tests.golden.commands import commands
 from tests.golden.record import DATA, settled
-from tests.in_process import runner
 
 COMMANDS = commands()
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_json_is_as_recorded(name, monkeypatch, capsys, tmp_path):
-    answer = runner(monkeypatch, capsys, tmp_path)(*COMMANDS[name])
+def test_the_json_is_as_recorded(name, typed):
+    answer = typed(*COMMANDS[name])
     assert answer.code == 0, answer.err
     assert settled(answer.json) == json.loads((DATA / f"{name}.json").read_text())
 

@@ -11,7 +11,6 @@ from swizzle_sim.rewrite.guard import ALL, GENERAL, emissions, named
 from swizzle_sim.workload.kernels import kernel
 from swizzle_sim.workload.launch import Array, Launch
 from tests.capture.same_trace import needs_triton
-from tests.in_process import runner
 from tests.rewrite import workloads
 from xcd_model.errors import RewriteError
 
@@ -112,8 +111,7 @@ def test_choices_that_are_none_are_refused():
         named("best")
 
 
-def test_the_command_takes_what_other_sizes_shall_get(tmp_path, monkeypatch, capsys):
-    typed = runner(monkeypatch, capsys, tmp_path)
+def test_the_command_takes_what_other_sizes_shall_get(typed):
     words = ("rewrite", "gemm", "M=1024", "N=1024", "K=64", "--swizzle", "group_m(size=2)", "--no-check", "--json")
     documents = {one: typed(*words, "--elsewhere", one).json for one in ("any", "general", "launch-order")}
     assert {one: document["emission"] for one, document in documents.items()} == {

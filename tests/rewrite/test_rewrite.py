@@ -18,7 +18,7 @@ from swizzle_sim.rewrite.tile_counts import tile_counts
 from swizzle_sim.triton_source.definitions import Definitions
 from swizzle_sim.workload.kernels import kernel
 from swizzle_sim.workload.launch import Array, Launch
-from tests import naive_language
+from tests.naive_int32 import evaluate
 from tests.rewrite import workloads
 from tests.unit import emit_cases
 from xcd_model.errors import LanguageError, NotBijective, RewriteError, SwizzleSimError
@@ -250,7 +250,7 @@ def test_normal_form_answers_as_the_candidate_does(grid):
             continue
         tried += 1
         wanted = [
-            tile_of(naive_language.results(swizzle.form, known), swizzle.form, grid, pid)
+            tile_of(evaluate(swizzle.form, known), swizzle.form, grid, pid)
             for pid, (known, _) in enumerate(emit_cases.values(swizzle.form, grid))
         ]
         assert safe.swizzle.permutation(grid, 8, emit_cases.SIZES).tolist() == wanted, name

@@ -1,15 +1,10 @@
-"""A small kernel with room for orders to matter, and a GPU."""
+"""A small kernel with room for orders to matter, and a GPU on which they do."""
 
 import pytest
 
 from swizzle_benchmarks.suite.gemm import gemm
 from swizzle_sim.search.what_if import what_if
 from xcd_model import gpu
-
-
-@pytest.fixture(scope="session")
-def mi300x():
-    return gpu("mi300x")
 
 
 @pytest.fixture(scope="session")

@@ -4,14 +4,15 @@ import itertools
 
 
 def lines_of(trace):
-    """Set of lines that each workgroup touches."""
+    """Set of lines that each workgroup touches, each with its tensor: one instruction and one line at a time."""
     found = []
     for w in range(trace.n_workgroups):
-        lines = set()
+        mine = set()
         for i in range(trace.start[w], trace.start[w + 1]):
             t = trace.template[i]
-            lines |= {int(trace.base[i]) + int(r) for r in trace.rel[trace.rel_start[t] : trace.rel_start[t + 1]]}
-        found.append(lines)
+            for e in range(trace.rel_start[t], trace.rel_start[t + 1]):
+                mine.add((int(trace.tensor[t]), int(trace.base[i] + trace.rel[e])))
+        found.append(mine)
     return found
 
 

@@ -13,7 +13,6 @@ tl = pytest.importorskip("triton.language")
 from swizzle_sim.autotune import Model, prune  # noqa: E402
 from swizzle_sim.base.disk_cache import DiskCache  # noqa: E402
 from swizzle_sim.capture.recorder import recording_of  # noqa: E402
-from tests.in_process import runner  # noqa: E402
 
 SIZE = 256
 
@@ -138,16 +137,15 @@ def test_a_share_is_a_share_and_the_public_names_are_two():
     assert sys.modules["swizzle_sim.autotune"].__all__ == ["Model", "prune"]
 
 
-def test_recorded_calls_have_a_policy_by_their_counts(monkeypatch, capsys, tmp_path):
+def test_recorded_calls_have_a_policy_by_their_counts(typed, tmp_path):
     for size, count in ((128, 3), (256, 1)):
         given = {**tuned_args(), "M": size, "BLOCK": 64, "GROUP_M": 1, "num_warps": 4}
         document = recording_of(matmul, given, ((size // 64) * (SIZE // 64),))
         document["launches"][0]["count"] = count
         (tmp_path / f"step{size}.json").write_text(json.dumps(document))
-    run = runner(monkeypatch, capsys, tmp_path)
-    found = run("policy", tmp_path, "--swizzle", "contiguous", "--no-compile", "--backend", "serial", "--json")
+    found = typed("policy", tmp_path, "--swizzle", "contiguous", "--no-compile", "--backend", "serial", "--json")
     assert not found.code, found.err
     assert [(one["calls"], one["values"]["M"]) for one in found.json["sizes"]] == [(3, 128), (1, 256)]
-    wrong = run("policy", tmp_path, "--function", "softmax")
+    wrong = typed("policy", tmp_path, "--function", "softmax")
     assert wrong.code == 2 and "softmax" in wrong.err
-    assert run("policy", tmp_path, "--over", "M", "--values", "64").code == 2
+    assert typed("policy", tmp_path, "--over", "M", "--values", "64").code == 2

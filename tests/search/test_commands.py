@@ -11,19 +11,12 @@ import pytest
 from swizzle_benchmarks.suite.gemm import gemm
 from swizzle_sim.language import Swizzle, family
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.search.history import Attempt, History
+from swizzle_sim.search.history import History
 from swizzle_sim.search.loop import Run, RunConfig
 from swizzle_sim.search.proposers import Task, propose
-from swizzle_sim.search.ranking import Ranking, ranking_of
-from tests.in_process import runner
-from xcd_model import gpu
+from swizzle_sim.search.ranking import ranking_of
 
 SIZES = ("M=1024", "N=1024", "K=128", "BLOCK_M=64", "BLOCK_N=64")
-
-
-@pytest.fixture
-def typed(monkeypatch, capsys, tmp_path):
-    return runner(monkeypatch, capsys, tmp_path)
 
 
 def document(answer):
@@ -134,19 +127,6 @@ def test_best_is_the_best_by_what_was_asked(typed, tmp_path):
     best = Run(tmp_path / "run", tuple(scored), ranking).best
     assert best.score.hbm_bytes == min(a.score.hbm_bytes for a in scored)
     assert best.source == found["front"][0]["source"] == (tmp_path / "run" / "best.txt").read_text()
-
-
-def test_rank_goes_by_what_was_looked_for():
-    """The better hit rate has the worse cost: a search that looked for something else puts it last."""
-    score = Scorer(gemm(M=256, N=256, K=128, BLOCK_M=64, BLOCK_N=64), gpu("mi300x"), replay="lockstep").baseline
-
-    def attempt(number, rate, **verdict):
-        better = replace(score, l2_hit_rate=rate)
-        return Attempt(number=number, name="", source="", proposer="", verdict=verdict, score=better)
-
-    order = Ranking().order
-    assert [a.number for a in order([attempt(0, 0.5), attempt(1, 0.9)])] == [1, 0]
-    assert [a.number for a in order([attempt(0, 0.5, costs=[-2.0]), attempt(1, 0.9, costs=[-1.0])])] == [0, 1]
 
 
 def test_sizes_of_a_users_file(monkeypatch, small, mi300x, tmp_path):

@@ -15,7 +15,6 @@ from swizzle_sim.search.policy.rule import LOST, Branch, Leaf, Order, choose, de
 from swizzle_sim.search.policy.sizes import LAUNCHED, Case, grid_of, judged, table_of_calls
 from swizzle_sim.search.sweep import point_of
 from swizzle_sim.workload.kernels import kernel
-from tests.in_process import runner
 from xcd_model.errors import SearchError, SizeError, UnknownName
 
 SPECS = ("column", "contiguous+group_m(size=4)", "contiguous+column")
@@ -149,15 +148,14 @@ def test_a_grid_and_a_table_of_calls(tmp_path):
             table_of_calls(table, known)
 
 
-def test_a_policy_resumes_and_says_what_it_chose(tmp_path, monkeypatch, capsys):
-    run = runner(monkeypatch, capsys, tmp_path)
+def test_a_policy_resumes_and_says_what_it_chose(tmp_path, monkeypatch, typed):
     over = ("--over", "M,K", "--values", "256,512", "--values", "128,256")
-    first = run("policy", *WORDS, *FEW, *over, "-o", "out")
+    first = typed("policy", *WORDS, *FEW, *over, "-o", "out")
     assert not first.code and "written: out/" in first.out and "regret [%]" in first.out, first.out
     files = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"policy.py", "policy.txt", "test_policy.py", "policy.json", "policy.png", "sweep.sqlite"} <= files
     monkeypatch.setattr("swizzle_sim.search.policy.sizes.judged", lambda *_, **__: pytest.fail("scored again"))
-    again = run("policy", *WORDS, *FEW, *over, "--resume", "out", "--json")
+    again = typed("policy", *WORDS, *FEW, *over, "--resume", "out", "--json")
     assert not again.code and {one["calls"] for one in again.json["sizes"]} == {1.0} and len(again.json["sizes"]) == 4
     kept = json.loads((tmp_path / "out" / "policy.json").read_text())
     assert all(again.json[key] == value for key, value in kept.items())
@@ -173,8 +171,8 @@ def test_a_policy_resumes_and_says_what_it_chose(tmp_path, monkeypatch, capsys):
         (("--calls", "none.csv"), "cannot be read as CSV"),
     ],
 )
-def test_what_cannot_be_is_said(words, said, tmp_path, monkeypatch, capsys):
-    answer = runner(monkeypatch, capsys, tmp_path)("policy", *WORDS, *words)
+def test_what_cannot_be_is_said(words, said, typed):
+    answer = typed("policy", *WORDS, *words)
     assert answer.code == 2 and said in answer.err
 
 

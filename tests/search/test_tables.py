@@ -10,7 +10,6 @@ from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.tables.gemm import Operand, TiledGemm, launched_as
 from swizzle_sim.search.tables.judge import copies, finding, judged, loaded, point_of
 from swizzle_sim.search.tables.read import MOST_BYTES, read_table
-from tests.in_process import runner
 from xcd_model.errors import SearchError
 
 HEAD = "gfx,cu_num,M,N,K,q_dtype_w,libtype,kernelId,splitK,us,kernelName"
@@ -225,17 +224,16 @@ def test_copies_are_found_between_tables_and_gpus_of_one(read):
     assert copies(both, []) == {2: "letter by letter that of mi300x", 3: "letter by letter that of mi355x"}
 
 
-def test_the_command_judges_sorts_and_writes(tmp_path, monkeypatch, capsys):
-    run = runner(monkeypatch, capsys, tmp_path)
+def test_the_command_judges_sorts_and_writes(tmp_path, typed):
     (tmp_path / "t.csv").write_text(
         aiter((256, 128, 256, 0, "1x2x4x2"), (512, 256, 256, 0, "1x2x0x2"), (64, 64, 64, 9, "1x2x4x2"))
     )
     (tmp_path / "calls.csv").write_text("M,N,calls\n512,256,7\n")
     words = ("retune", "t.csv", "--calls", "calls.csv", "--jobs", "1", "-o", "new.csv")
-    answer = run(*words, "--json")
+    answer = typed(*words, "--json")
     assert not answer.code, answer.err
     assert [row["calls"] for row in answer.json["rows"] if row["sizes"]["M"] == 512] == [7.0]
     assert answer.json["counts"]["not replayed"] == 1 and len(answer.json["rows"]) == 3
-    shown = run(*words)
+    shown = typed(*words)
     assert "1 rows: not replayed: K is split" in shown.out and "written: new.csv" in shown.out
-    assert run("retune", "t.csv", "-o", "t.csv").code == 2
+    assert typed("retune", "t.csv", "-o", "t.csv").code == 2

@@ -82,6 +82,7 @@ def order(path, function, grid, num_xcds=8, **sizes):
     return Swizzle.parse(text.text).permutation(grid, num_xcds, sizes)
 
 
+@pytest.mark.usefixtures("without_conditions")
 @pytest.mark.parametrize("suffix", [".hip", ".cuh", ".c"])
 def test_a_library_of_remaps_and_a_kernel(written, suffix):
     found = results(written(LIBRARY, f"k{suffix}"))
@@ -115,6 +116,7 @@ template <int panel_width> __device__ dim3 rows() {
 """
 
 
+@pytest.mark.usefixtures("without_conditions")
 def test_panels_of_a_launch_with_three_axes(written):
     found = results(written(PLANE))["rows"]
     assert (found.status, found.guessed) == ("passed", "panel_width=1,2,4,8,16,32,64"), found.message

@@ -57,9 +57,8 @@ def test_sizes_give_the_counts_of_the_launch():
 
 
 @pytest.mark.parametrize(("stride", "status"), [("CHUNK", "proved"), ("min(CHUNK, 32)", "refuted")])
-def test_a_kernel_with_two_sizes_is_proved_or_refuted_past_512_tiles(written, monkeypatch, stride, status):
-    # where it holds is of no interest here, and takes forty times as long
-    monkeypatch.setattr("swizzle_sim.testing.settle.proved_conditions", lambda *given: ())
+@pytest.mark.usefixtures("without_conditions")
+def test_a_kernel_with_two_sizes_is_proved_or_refuted_past_512_tiles(written, stride, status):
     (found,) = check_file(written(KERNEL.format(stride=stride)))
     assert found.verdict == status, found.message
 

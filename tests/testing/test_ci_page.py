@@ -2,6 +2,7 @@
 
 import os
 import re
+import runpy
 import shlex
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import yaml
 from typer.testing import CliRunner
 
 from swizzle_sim.cli.app import app
-from swizzle_sim.testing import HitRateError, assert_hit_rate
+from swizzle_sim.testing import BijectionError, HitRateError, assert_bijective, assert_hit_rate
 from swizzle_sim.triton_source.source_file import SOURCES
 from tests.docs.typed import ROOT, blocks
 
@@ -129,3 +130,31 @@ def test_the_script_of_the_action(repository, inputs, status):
         assert (repository / "swizzles.sarif").exists()
         assert (repository / "swizzles.xml").exists()
         assert "::error file=src/remap.py,line=" in done.stdout
+
+
+# ---- Is what docs/ci.md shows what happens?
+DOCS_NAMED = {block.title: "".join(f"{line}\n" for line in block.lines) for block in OTHER if block.title}
+
+
+@pytest.fixture
+def scene(tmp_path, monkeypatch):
+    for name in ("remap.py", "test_remap.py", "gemm.py"):
+        (tmp_path / name).write_text(DOCS_NAMED[name])
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    return tmp_path
+
+
+def test_the_test_shown_passes_and_fails_as_shown(scene):
+    shown = runpy.run_path("test_remap.py")
+    shown["test_exact"]()
+    with pytest.raises(BijectionError) as failed:
+        shown["test_naive"]()
+    assert f"{failed.value}\n" == DOCS_NAMED["naive"]
+    del sys.modules["remap"]
+
+
+def test_the_other_python_block_runs(scene):
+    remap = runpy.run_path("remap.py")
+    (piece,) = ["\n".join(block.lines) for block in OTHER if block.language == "python" and not block.title]
+    exec(piece, {**remap, "assert_bijective": assert_bijective})

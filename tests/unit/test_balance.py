@@ -1,7 +1,6 @@
 """Is the balance of an order what counting workgroup by workgroup gives?"""
 
 import dataclasses
-import json
 import math
 import re
 
@@ -14,7 +13,7 @@ from swizzle_benchmarks.suite.flash_attention import attention
 from swizzle_benchmarks.suite.gemm import gemm
 from swizzle_sim.language import Grid, Swizzle, family, holds
 from swizzle_sim.pricing.replaying import balance_of, work_along, work_per_workgroup
-from swizzle_sim.pricing.scores import Balance, Score
+from swizzle_sim.pricing.scores import Balance
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.bench import Bench
 from swizzle_sim.search.candidates import OF_XCDS, balancing_orders, family_specs
@@ -121,15 +120,6 @@ def test_fewer_workgroups_than_cus_leave_cus_idle_from_the_start():
     assert balance.tail == balance.makespan
     assert balance.over_ideal == pytest.approx(304 / 4)
     assert balance.last_over_first == math.inf
-
-
-def test_a_balance_survives_json_and_old_scores_have_none(scorer):
-    found = scorer.baseline
-    stored = json.loads(json.dumps(found.as_dict(), allow_nan=False))
-    assert Score.from_dict(stored).balance == found.balance
-    assert stored["balance"]["makespan_over_ideal"] == found.balance.over_ideal
-    del stored["balance"]
-    assert Score.from_dict(stored).balance is None
 
 
 def test_the_same_workgroups_on_fewer_xcds_are_balanced_alike():

@@ -81,44 +81,29 @@ def test_a_block_as_large_as_the_cache_fills_it(fold):
     ways=st.integers(1, 4),
 )
 @example([(0, 1, 0), (0, 2, 15), (1, 3, 0), (0, 2, 15)], 2)  # every mark differs
-def test_pieces_gather_while_a_line_is_held_and_leave_with_it(touches, ways):
+def test_pieces_gather_while_a_line_is_held_and_leave_with_it_and_its_filler_moves_along(touches, ways):
     """One set, word by word: what `_touch` hands back carries the dirty pieces that the oracle's victim had."""
-    oracle, words = naive.LruCache(cache(1, ways)), np.zeros(ways, np.uint32)
-    for tag, halves, dirty in touches:
-        pieces, wanted = ({bit for bit in range(4) if mask >> bit & 1} for mask in (dirty, halves))
-        lacking, victim = oracle.touch(tag, pieces, wanted)
-        marks = halves << DIRTY_BITS | dirty
-        gone = _touch(words, None, 0, ways, (tag + 1) << MARK_BITS | marks, 0)
-        assert (gone == HIT) == (lacking == 0)
-        if lacking:
-            assert _fetched(gone, marks) == lacking
-            assert {bit for bit in range(4) if gone >> bit & 1} == (victim[1] if victim else set())
-    held = sum(int(word & 15).bit_count() for word in words)
-    assert held == sum(len(pieces) for lines in oracle.sets.values() for pieces in lines.values())
-
-
-@settings(max_examples=100, deadline=None)
-@given(
-    touches=st.lists(st.tuples(st.integers(0, 5), st.integers(1, 3), st.integers(0, 15)), max_size=60),
-    ways=st.integers(1, 4),
-)
-@example([(0, 1, 0), (0, 2, 15), (1, 3, 0), (0, 2, 15)], 2)  # every mark differs
-def test_the_filler_of_a_line_moves_along_and_is_told_at_a_hit(touches, ways):
     oracle, filled_by, own = naive.LruCache(cache(1, ways)), {}, slice(ways, 2 * ways)
     words, filler = np.arange(3 * ways, dtype=np.uint32), np.arange(3 * ways, dtype=np.int32)  # and a set on each side
     words[own] = filler[own] = 0
     plain, beside = words.copy(), np.delete(filler, own)
     for by, (tag, halves, dirty) in enumerate(touches, 1):
         pieces, wanted = ({bit for bit in range(4) if mask >> bit & 1} for mask in (dirty, halves))
-        lacking, _ = oracle.touch(tag, pieces, wanted)
-        word = (tag + 1) << MARK_BITS | halves << DIRTY_BITS | dirty
-        found = int(_touch(words, filler, ways, ways, word, by))
-        assert found & WORD == int(_touch(plain, None, ways, ways, word, 0)) & WORD
+        lacking, victim = oracle.touch(tag, pieces, wanted)
+        marks = halves << DIRTY_BITS | dirty
+        word = (tag + 1) << MARK_BITS | marks
+        found, gone = int(_touch(words, filler, ways, ways, word, by)), _touch(plain, None, ways, ways, word, 0)
+        assert found & WORD == int(gone) & WORD
         assert words.tolist() == plain.tolist()
+        assert (gone == HIT) == (lacking == 0)
         if lacking == 0:
             assert found >> 32 == filled_by[tag]
         else:
             filled_by[tag] = by
+            assert _fetched(gone, marks) == lacking
+            assert {bit for bit in range(4) if gone >> bit & 1} == (victim[1] if victim else set())
+    dirty = sum(int(word & 15).bit_count() for word in words[own])
+    assert dirty == sum(len(pieces) for lines in oracle.sets.values() for pieces in lines.values())
     held = [int(word) >> MARK_BITS for word in words[own] if word]
     assert filler[own][: len(held)].tolist() == [filled_by[tag - 1] for tag in held]
     assert np.delete(words, own).tolist() == np.delete(filler, own).tolist() == beside.tolist()
@@ -259,15 +244,18 @@ def test_rows_of_a_tile_whose_lines_lie_a_power_of_two_apart_are_spread_over_the
         max_size=120,
     ),
 )
-def test_a_vector_row_is_the_scalar_row(ways, touches):
+def test_a_vector_row_is_the_scalar_row_without_fillers_and_with_them(ways, touches):
     """Three neighbouring sets: a narrow row must leave the words behind it alone."""
     scalar, vector = np.zeros(3 * ways, np.uint32), aligned_words(3 * ways)
-    for at, tag, marks in touches:
-        word = (tag + 1) << MARK_BITS | marks
-        assert touch_row(vector, None, at * ways, word, 1 << (ways - 1), 0) == _touch(
-            scalar, None, at * ways, ways, word, 0
-        )
+    plain = [np.zeros(WAYS, np.uint32), np.zeros(WAYS, np.int32)]
+    quick = [aligned_words(WAYS), aligned_words(WAYS).view(np.int32)]
+    for by, (at, tag, marks) in enumerate(touches, 1):
+        word, last = (tag + 1) << MARK_BITS | marks, 1 << (ways - 1)
+        assert touch_row(vector, None, at * ways, word, last, 0) == _touch(scalar, None, at * ways, ways, word, 0)
         assert vector.tolist() == scalar.tolist()
+        assert touch_row(*quick, 0, word, last, by) == _touch(*plain, 0, ways, word, by)
+    for a, b in zip(plain, quick, strict=True):
+        assert a[:ways].tolist() == b[:ways].tolist()
 
 
 @njit
@@ -298,19 +286,6 @@ def test_a_row_whose_lines_have_the_marks_that_are_touched_is_the_scalar_row(way
 
 def test_rows_of_a_full_vector_start_host_cache_lines():
     assert all(aligned_words(n).ctypes.data % HOST_LINE_BYTES == 0 for n in (16, 1000, 4096, 1 << 20))
-
-
-@settings(max_examples=200, deadline=None)
-@given(ways=st.integers(1, WAYS), touches=st.lists(st.tuples(st.integers(0, 20), st.integers(0, MARKS)), max_size=120))
-def test_a_vector_row_with_fillers_is_the_scalar_one(ways, touches):
-    plain = [np.zeros(WAYS, np.uint32), np.zeros(WAYS, np.int32)]
-    quick = [aligned_words(WAYS), aligned_words(WAYS).view(np.int32)]
-    for by, (tag, marks) in enumerate(touches):
-        word = (tag + 1) << MARK_BITS | marks
-        expected = _touch(*plain, 0, ways, word, by)
-        assert touch_row(*quick, 0, word, 1 << (ways - 1), by) == expected
-    for a, b in zip(plain, quick, strict=True):
-        assert a[:ways].tolist() == b[:ways].tolist()
 
 
 @njit

@@ -7,6 +7,8 @@ import base64
 import hashlib
 import json
 import re
+import struct
+import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -14,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import swizzle_sim as sim
 from swizzle_benchmarks.suite.gemm import gemm
 from swizzle_sim.hardware.node.manifest import identity
 from swizzle_sim.hardware.results import keep_bundle, keep_result
@@ -21,12 +24,25 @@ from swizzle_sim.language import Swizzle, family
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.report import write_report
+from swizzle_sim.report.display.notebook import (
+    TABLES,
+    Table,
+    html,
+    of_gpu,
+    of_kernel,
+    of_run,
+    of_score,
+    of_swizzle,
+    of_verdict,
+    register,
+    text,
+)
 from swizzle_sim.report.page import best_sources
 from swizzle_sim.search.history import Attempt, History
 from swizzle_sim.search.loop import about_run
 from swizzle_sim.workload.price import RemapPrice
 from tests.machines import COMPILED
-from xcd_model import gpu
+from xcd_model import NotBijective, SizeError, gpu
 
 PRICE = RemapPrice(
     before=COMPILED,
@@ -174,11 +190,11 @@ HARMFUL = {c for c in map(chr, range(0x3000)) if not c.isprintable()} - {"\n", "
 @pytest.mark.usefixtures("sketched")
 def test_a_hostile_best_candidate_adds_no_element_no_code_and_no_direction(start, scorer):
     pages, kernels = [], []
-    for text in ("plain", " ".join(NASTY)):
+    for name in ("plain", " ".join(NASTY)):
         history = start(str(len(pages)))
-        comment = "".join(f"# {line}\n" for line in re.split(r"[\r\n]+", text))
-        best = attempt(scorer, 1, text, comment + family("contiguous+group_m(size=4)"))
-        said = {"proposer": text, "critique": text, "verdict": {**best.verdict, "code": text, "domain": text}}
+        comment = "".join(f"# {line}\n" for line in re.split(r"[\r\n]+", name))
+        best = attempt(scorer, 1, name, comment + family("contiguous+group_m(size=4)"))
+        said = {"proposer": name, "critique": name, "verdict": {**best.verdict, "code": name, "domain": name}}
         history.append(attempt(scorer, 0, "identity", family("identity")), replace(best, **said))
         history.set_state("finished")
         write_report(history)
@@ -365,3 +381,115 @@ def test_measurements_of_something_else_are_refused(start, scorer):
     keep_result(history.folder, json.loads((data / "result.json").read_text()))
     text = write_report(history).read_text(encoding="utf-8")
     assert "cannot be compared with it: mi300x has 8 XCDs, the bundle is for 1" in text
+
+
+# ---- Do notebooks show the nouns as tables, and hostile texts as text?
+DISPLAY_HOSTILE = "<script>alert('x')</script>"
+
+
+@pytest.fixture(scope="module")
+def scorer_of_display():
+    return sim.Scorer(
+        sim.kernel("gemm", M=512, N=512, K=128, BLOCK_M=64, BLOCK_N=64), sim.gpu("mi300x"), replay="lockstep"
+    )
+
+
+def swizzle(spec, name=None):
+    return sim.Swizzle.parse(sim.family(spec), name=name)
+
+
+class Formatter:
+    def __init__(self):
+        self.printers = {}
+
+    def for_type_by_name(self, module, name, printer):
+        self.printers[module, name] = printer
+
+
+class Shell:
+    def __init__(self):
+        self.display_formatter = self
+        self.formatters = {"text/html": Formatter(), "text/plain": Formatter()}
+
+
+def test_every_noun_is_registered_where_it_lives(scorer_of_display):
+    shell = Shell()
+    register(shell)
+    nouns = [
+        scorer_of_display.baseline,
+        scorer_of_display.verify(swizzle("row")),
+        swizzle("row"),
+        scorer_of_display.kernel,
+        scorer_of_display.gpu,
+    ]
+    for noun in nouns:
+        key = (type(noun).__module__, type(noun).__name__)
+        assert key in shell.formatters["text/html"].printers and key in shell.formatters["text/plain"].printers
+        assert "<" in shell.formatters["text/html"].printers[key](noun)
+    assert {name for _, name in TABLES} == {"Score", "Verdict", "Swizzle", "Kernel", "Gpu", "Run"}
+
+
+def test_import_in_a_notebook_registers_and_elsewhere_does_not(monkeypatch):
+    import importlib
+    import types
+
+    shell = Shell()
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
+    importlib.reload(sim)
+    assert shell.formatters["text/html"].printers
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: None))
+    importlib.reload(sim)
+
+
+def test_tables_hold_what_the_nouns_say(scorer_of_display):
+    score = scorer_of_display.score(swizzle("contiguous+group_m(size=2)"))
+    assert f"{100 * score.l2_hit_rate:.1f} %" in text(of_score(score))
+    assert "simulated" in of_score(score).caption
+    wrong = sim.Swizzle.parse("pid = 0")
+    assert dict(of_verdict(scorer_of_display.verify(wrong)).rows)["bijection at this grid"] == "NO"
+    assert "pid 1 and pid 0" in text(of_verdict(scorer_of_display.verify(wrong)))
+    assert dict(of_kernel(scorer_of_display.kernel).rows)["grid"] == str(scorer_of_display.kernel.grid)
+    assert "documented" in text(of_gpu(scorer_of_display.gpu))
+    changed = sim.what_if(scorer_of_display.gpu, {"l2.size_bytes": 8 * 2**20})
+    assert ("l2.size_bytes", "8 MiB", "changed", "no source: this GPU does not exist") in of_gpu(changed).rows
+
+
+def test_a_run_shows_its_best_and_the_launch_order(scorer_of_display, tmp_path):
+    from swizzle_sim.search.candidates import family_candidates
+
+    few = family_candidates(scorer_of_display.kernel, scorer_of_display.gpu, ["contiguous+group_m(size=2)"])
+    run = sim.optimize(
+        scorer_of_display.kernel, scorer_of_display.gpu, tmp_path / "run", candidates=few, replay="lockstep"
+    )
+    names = [row[0] for row in of_run(run).rows]
+    assert sorted(names) == ["contiguous+group_m(size=2)", "launch order"]
+
+
+def test_hostile_texts_are_shown_as_text():
+    shown = html(of_swizzle(swizzle("row", name=DISPLAY_HOSTILE)))
+    shown += html(
+        Table(
+            DISPLAY_HOSTILE, [(DISPLAY_HOSTILE, DISPLAY_HOSTILE)], (DISPLAY_HOSTILE, DISPLAY_HOSTILE), DISPLAY_HOSTILE
+        )
+    )
+    assert "<script" not in shown and shown.count("&lt;script") == 7
+    assert "pid" in html(Table("", code="pid")) and text(Table("only a caption")) == "only a caption"
+
+
+def test_maps_are_drawn_with_their_names_and_refuse_what_is_no_map(scorer_of_display):
+    picture = sim.show_map(
+        scorer_of_display.kernel, scorer_of_display.gpu, swizzle("contiguous", "runs $x$"), swizzle("row")
+    )
+    data, metadata = picture._repr_png_()
+    width, height = struct.unpack(">II", data[16:24])
+    assert data.startswith(b"\x89PNG") and width > height and 0 < metadata["width"] < width
+    assert [axes.get_title() for axes in picture.figure.axes] == ["launch order", "runs $x$", "swizzle 2"]
+    assert picture.data == sim.show_map(
+        scorer_of_display.kernel, scorer_of_display.gpu, swizzle("contiguous", "runs $x$"), swizzle("row")
+    ).data  # fmt: skip
+    with pytest.raises(SizeError, match="0 maps"):
+        sim.show_map(scorer_of_display.kernel, scorer_of_display.gpu, launched=False)
+    with pytest.raises(SizeError, match="5 maps"):
+        sim.show_map(scorer_of_display.kernel, scorer_of_display.gpu, *[swizzle("row")] * 4)
+    with pytest.raises(NotBijective):
+        sim.show_map(scorer_of_display.kernel, scorer_of_display.gpu, sim.Swizzle.parse("pid = 0"))

@@ -12,11 +12,14 @@ import swizzle_sim
 import xcd_model
 from swizzle_benchmarks.suite.fused_elementwise import fused_elementwise
 from swizzle_benchmarks.suite.gemm import gemm
+from swizzle_sim.capture.memory import AddressSpace, real_items
+from swizzle_sim.hardware.bundle import arguments_of
 from swizzle_sim.language import Swizzle, family
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer, score, spread
 from swizzle_sim.search.advice import limit_of
 from swizzle_sim.workload.kernels import kernel
+from swizzle_sim.workload.launch import Array, Launch
 from tests.machines import small_gpu
 from xcd_model import NotBijective, ReplayError, gpu
 from xcd_model.replay.traffic import CODE, MALL_HITS, MALL_REQUESTS, READ_MISSES, READ_REQUESTS, instruction_fetches
@@ -73,6 +76,9 @@ def test_a_score_survives_json_also_without_infinity_cache(scorer):
     for found in (scorer.baseline, Scorer(gemm(M=256, N=256, K=64), bare, replay="lockstep").baseline):
         back = Score.from_dict(json.loads(json.dumps(found.as_dict(), allow_nan=False)))
         assert repr(back) == repr(found)  # nan differs from itself, its text does not
+    stored = found.as_dict()
+    assert stored["balance"]["makespan_over_ideal"] == found.balance.over_ideal
+    assert Score.from_dict({**stored, "balance": None}).balance is None  # as those of old runs
 
 
 def test_ragged_tiles_take_the_time_of_whole_ones():
@@ -204,3 +210,46 @@ def test_vector_arithmetic_of_the_code_is_spread_over_the_instructions_and_named
     assert scorer.issue_model.compute_fs == round(100_000 / device.sustained_clock_mhz * 1e9 / 2)
     assert limit_of(scorer, scorer.baseline).startswith("bound by vector arithmetic: ")
     assert "vector" not in limit_of(Scorer(work, device), Scorer(work, device).baseline)
+
+
+# ---- Are integers that are data drawn, and those that programs count with left at zero?
+DATA = [("int8", -16, 16), ("uint8", 112, 143), ("int32", 0, 1), ("int64", 0, 1)]
+NO_DATA = [{"role": "inout"}, {"role": "inout", "is_counter": True}]
+
+
+def launch_of(array, given=None):
+    return Launch(
+        path="kernel.py", function="kernel", arguments={"x": array}, constexprs={}, grid=(1,),
+        make_inputs=lambda seed: given or {},
+    )  # fmt: skip
+
+
+def items_of(launch):
+    made = {name: np.asarray(value) for name, value in launch.make_inputs(3).items()}
+    return real_items(AddressSpace.place(launch.storage), made, everything=True, seed=3)[0]
+
+
+@pytest.mark.parametrize(("dtype", "least", "most"), DATA)
+def test_data_takes_every_value_of_its_range(dtype, least, most):
+    array = Array(shape=(64, 64), dtype=dtype)
+    drawn = items_of(launch_of(array))
+    assert (drawn.min(), drawn.max()) == (least, most)
+    assert np.iinfo(dtype).min <= least and most <= np.iinfo(dtype).max
+    np.testing.assert_array_equal(drawn, items_of(launch_of(array)))
+    ((_, about),), files = arguments_of(launch_of(array), 3)
+    assert about["array"]["make"] == {"how": "uniform", "low": least, "high": most + 1} and not files
+
+
+@pytest.mark.parametrize("role", NO_DATA)
+def test_counters_and_locks_begin_at_zero(role):
+    array = Array(shape=(64,), dtype="int32", **role)
+    assert not items_of(launch_of(array)).any()
+    ((_, about),), files = arguments_of(launch_of(array), 3)
+    assert about["array"]["make"]["how"] == "file" and not any(files["inputs/x.bin"])
+
+
+def test_what_the_kernel_gives_is_taken():
+    given = np.arange(64, dtype=np.int8)
+    launch = launch_of(Array(shape=(64,), dtype="int8"), {"x": given})
+    np.testing.assert_array_equal(items_of(launch), given)
+    assert arguments_of(launch, 3)[1]["inputs/x.bin"] == given.tobytes()

@@ -351,18 +351,6 @@ def test_a_shifted_tile_is_loaded_item_by_item(shift, at_once, each):
     assert max(trace.wave_requests) == each
 
 
-def test_a_gather_of_aligned_runs_is_a_box():
-    """The same addresses one by one: as many instructions as the box's."""
-    for shift in (0, 1, 2):
-        build = TraceBuilder(n_workgroups=1, line_bytes=128)
-        x = build.array("x", rows=8, cols=128, item_bytes=4)
-        items = np.arange(8)[:, None] * 128 + 32 + shift + np.arange(32)
-        build.step(build.read(x, row=0, col=32 + shift, rows=8, cols=32), build.gather(x, items.reshape(1, -1)))
-        trace = build.trace()
-        box, gathered = np.split(trace.wave_requests[: trace.rel_start[-1]], 2)
-        assert box.tolist() == gathered.tolist()
-
-
 def test_large_grids_are_built_in_seconds_with_few_templates():
     n = 1 << 18
     build = TraceBuilder(n_workgroups=n, line_bytes=128)
@@ -397,18 +385,6 @@ def test_boxes_and_gathers_that_make_no_sense_are_refused(call, says):
     x = build.array("x", rows=3, cols=4, item_bytes=2)
     with pytest.raises(TraceError, match=says):
         call(build, x)
-
-
-def test_nothing_is_left_of_a_box_outside():
-    build = TraceBuilder(n_workgroups=2, line_bytes=128)
-    x = build.array("x", rows=3, cols=4, item_bytes=2)
-    build.step(build.read(x, row=0, col=0, rows=1, cols=1))
-    build.step(
-        build.read(x, row=np.array([-4, 3]), col=0, rows=4, cols=4),
-        build.gather(x, np.full((2, 5), -1)),
-        build.read(x, row=0, col=np.array([0, -9]), rows=1, cols=4),
-    )
-    assert build.trace().start.tolist() == [0, 2, 3]
 
 
 def test_stores_together_are_one_instruction_that_touches_lines_again():

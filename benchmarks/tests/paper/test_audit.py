@@ -13,7 +13,7 @@ from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.candidates import Candidate
 from swizzle_sim.search.strategies.families import optimize
 from swizzle_sim.workload.kernels import kernel
-from tests.cli.conftest import typed  # noqa: F401  (a fixture)
+from tests.conftest import typed  # noqa: F401  (a fixture)
 from xcd_model import gpu, replay_lockstep
 from xcd_model.errors import NotBijective, ReplayError
 
