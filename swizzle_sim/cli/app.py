@@ -21,7 +21,6 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -117,25 +116,22 @@ def misuse(error: Any, command: str) -> SwizzleSimError:
     return SwizzleSimError(f"{said}; options: {' '.join(f'swizzle-sim {command} --help'.split())}")
 
 
-@dataclass(frozen=True)
 class _AsTyped:
     """What typer makes of a word, which loads pydantic, but for words and defaults that stay as they are."""
 
-    descriptor: Any
-
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
-        kind, several = self.descriptor.annotation, isinstance(value, list | tuple)
+        kind = param.type_descriptor.annotation
         if value is None or (kind in (str, int, float) and type(value) is kind):
             return () if value is None and (param.multiple or param.nargs == -1) else value
-        if kind == list[str] and several and all(type(word) is str for word in value):
+        if kind == list[str] and not isinstance(value, str):
             return list(value)
-        return build_runtime_param(self.descriptor).coerce(value, param=param, ctx=ctx)
+        return build_runtime_param(param.type_descriptor).coerce(value, param=param, ctx=ctx)
 
 
 def _as_typed(params: Any) -> Any:
-    for one in params if build_runtime_param else ():
-        if getattr(one, "_runtime_param", one) is None:
-            one._runtime_param = _AsTyped(one.type_descriptor)
+    for one in params:
+        if build_runtime_param and getattr(one, "_runtime_param", one) is None:
+            one._runtime_param = _AsTyped()
     return params
 
 

@@ -15,10 +15,7 @@ MOST = 1 << 16  # workgroups of all launches: of more the compiled one is faster
 def run_at_once(
     program: Bytecode, where: Any, launches: Any, first: int, ids: np.ndarray, seen: np.ndarray, report: np.ndarray
 ) -> bool:
-    """What `one_by_one.run_each` does, with the same report; False where that has to do it, and say why.
-
-    That is with branches, faults, too few steps, too many workgroups, or one launch with a tile out of range.
-    """
+    """What `one_by_one.run_each` does; False of what it has to do: branches, faults, one launch out of its grid."""
     (at, decode_at, encode_at), (values, decode, encode, workgroups) = where, launches
     total, steps = int(workgroups.sum()), workgroups * len(program.code)
     if total > MOST or len(program.code) > MAX_STEPS_PER_PID or steps.sum() > report[0, 7]:

@@ -50,11 +50,7 @@ def run(
 ) -> Execution:
     """Evaluate a program for every workgroup of a grid, or for some that follow each other."""
     budget, pids = budget or Budget.at(grid.num_pids), pids or range(grid.num_pids)
-    steps = len(pids) * len(program.code)
     names, launches = _bound(program, ((grid, num_xcds, sizes),))
-    if program.keeps_launch_order and steps <= budget.left:  # what is scored most is not run at all
-        budget.left -= steps
-        return Execution(np.arange(pids.start, pids.stop), None, None, steps)
     ids = np.empty(len(pids), np.int64)
     launches = (*launches[:-1], np.array([ids.size]))
     (report,) = _ran(program, names, launches, pids.start, ids, np.zeros(0, np.int32), budget.left)
@@ -73,10 +69,6 @@ def run(
 def are_permutations(program: Bytecode, launches: Sequence[Launch], budget: Budget) -> list[bool]:
     """Whether a program is a permutation of each launch, of one kind, up to that at which the budget is used up."""
     names, tables = _bound(program, tuple(launches))
-    steps = int(tables[3].sum()) * len(program.code)
-    if program.keeps_launch_order and steps <= budget.left:
-        budget.left -= steps
-        return [True] * len(launches)
     most = int(tables[3].max())
     report = _ran(program, names, tables, 0, np.empty(most, np.int64), np.zeros(most, np.int32), budget.left)
     budget.left -= min(int(report[:, 6].sum()), budget.left)

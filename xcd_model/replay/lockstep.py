@@ -332,15 +332,7 @@ def _replay(plan: Plan, inputs: Inputs, caches: Caches, run: Callable[..., Itera
 def replay_some_xcds(plan: Plan, order: np.ndarray, *, workgroups_per_cu: int, xcds: Sequence[int]) -> np.ndarray:
     """Counts of some XCDs up to their L2s, in lockstep and cold: XCDs share nothing before the Infinity Cache.
 
-    Parameters
-    ----------
-    order : (n_workgroups,) int64
-        A permutation.
-
-    Returns
-    -------
-    counts : (n_columns,) int64
-        Their sum, without the write-backs of the flush; no requests to the Infinity Cache.
+    ``order`` is a permutation of workgroups. Returns (n_columns,) int64, their sum, without write-backs of the flush.
     """
     machine = plan.machine._replace(
         slots=plan.gpu.cus_per_xcd * workgroups_per_cu, mall=plan.machine.mall._replace(n_sets=0)

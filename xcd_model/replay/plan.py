@@ -79,22 +79,9 @@ class Plan:
         return mall_has_room(self.machine, self.loaded)
 
     def order_of_workgroups(self, order: np.ndarray) -> np.ndarray:
-        """Order of the trace's workgroups, from one of them or, where they are clusters, of the clusters.
+        """(n_workgroups,) int64 order of the trace's workgroups, from one of them or of its (n_clusters,) clusters.
 
-        Parameters
-        ----------
-        order : (n_workgroups,) or (n_clusters,) int array
-
-        Returns
-        -------
-        order : (n_workgroups,) int64 array
-
-        Raises
-        ------
-        ReplayError
-            If it is no permutation.
-        TornCluster
-            If it parts the workgroups of a cluster.
+        Raises ReplayError if it is no permutation, TornCluster if it parts the workgroups of a cluster.
         """
         size, n = self.machine.cluster, self.trace.n_workgroups
         if size > 1 and np.size(order) != n:
