@@ -72,7 +72,7 @@ def _contiguity(address: np.ndarray, item_bytes: int) -> int:
 def coalesce(address: np.ndarray, item_bytes: int, line_bytes: int, *, at_once: int | None = None) -> Touched:
     """Lines that the items of one tensor instruction touch.
 
-    ``address`` [bytes]: the first byte of each, the last axis fastest in the order of lanes (`lane_axes`); -1: masked out.
+    ``address`` [bytes]: first byte of each, the last axis fastest in the order of lanes (`lane_axes`); -1: masked out.
     """
     address = address.reshape(-1)
     kept = np.flatnonzero(address >= 0)
@@ -116,7 +116,7 @@ class Gathered(NamedTuple):
 def gather_lines(address: np.ndarray, item_bytes: int, line_bytes: int) -> Gathered:
     """`coalesce` of every row of ``address``, in a few sorts.
 
-    ``address`` (n_instructions, n_items) int64 [bytes]: multiples of ``item_bytes``, which divides a sector; -1: masked out.
+    ``address`` (n_instructions, n_items) int64 [bytes]: multiples of ``item_bytes``, a divisor of a sector; -1: masked.
     """
     n, n_items = address.shape
     of, item = np.nonzero(address >= 0)
