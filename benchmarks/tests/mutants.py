@@ -74,6 +74,7 @@ TARGETS = {
         {
             "swizzle_sim.language.vm": "run are_permutations _read_report permutation_of counterexample_at "
             "counterexample_of",
+            "swizzle_sim.language.at_once": "run_at_once _value",
             "swizzle_sim.language.one_by_one": "run_each _run_launch _run_one _operate",
             "swizzle_sim.language.verdict": "gap_of",
             "swizzle_sim.language.swizzle": "verify _try_lattice",

@@ -9,9 +9,10 @@ are run by the tests and shown in ``docs/cli.md``.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import functools
-import importlib
+import importlib.util
 import io
 import keyword
 import os
@@ -31,6 +32,10 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 from swizzle_sim.base.release import commit, version
 from swizzle_sim.base.text import visible
 from xcd_model.errors import NotBijective, SwizzleSimError, UnknownName
+
+build_runtime_param: Any = None
+with contextlib.suppress(ImportError):  # a private part of typer: without it, typer itself reads each word, slower
+    from typer._coercion import build_runtime_param
 
 TASKS = {
     "Every day": ("score", "check", "optimize", "rewrite", "bundle", "import", "report", "explore", "runs"),
@@ -111,6 +116,25 @@ def misuse(error: Any, command: str) -> SwizzleSimError:
     return SwizzleSimError(f"{said}; options: {' '.join(f'swizzle-sim {command} --help'.split())}")
 
 
+class _AsTyped:
+    """What typer makes of a word, which loads pydantic, but for words and defaults that stay as they are."""
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        kind = param.type_descriptor.annotation
+        if value is None or (kind in (str, int, float) and type(value) is kind):
+            return () if value is None and (param.multiple or param.nargs == -1) else value
+        if kind == list[str] and not isinstance(value, str):
+            return list(value)
+        return build_runtime_param(param.type_descriptor).coerce(value, param=param, ctx=ctx)
+
+
+def _as_typed(params: Any) -> Any:
+    for one in params:
+        if build_runtime_param and getattr(one, "_runtime_param", one) is None:
+            one._runtime_param = _AsTyped()
+    return params
+
+
 class Command(TyperCommand):
     """A command whose help fits one screen; an option typed twice is refused, and a misuse is told in one line."""
 
@@ -126,7 +150,7 @@ class Command(TyperCommand):
             args = with_levers(args)
         try:
             typed = self.make_parser(ctx).parse_args(list(args))[2]
-            for one in self.params:
+            for one in _as_typed(self.params):
                 single = isinstance(one, TyperOption) and not (one.is_flag or one.multiple or one.count)
                 if single and typed.count(one) > 1:
                     raise SwizzleSimError(f"{one.opts[0]} is given {typed.count(one)} times, and takes one value")
@@ -193,6 +217,7 @@ class Group(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the words before the command."""
         none = not args  # a parser empties them
+        _as_typed(self.params)
         try:
             return super().parse_args(ctx, args)
         except USAGE as error:
@@ -227,9 +252,10 @@ class Group(TyperGroup):
         return self.commands.get(cmd_name)
 
     def told(self, ctx: Any, name: str) -> str:
-        """Help of a command; of one here out of its file: importing all took half of the time of ``--help``."""
-        home = Path(__file__).with_name(f"{_HOME.get(name, '')}.py")
-        text = home.read_text(encoding="utf-8") if home.is_file() else ""
+        """Help of a command, out of its file: importing all took half of the time of ``--help``."""
+        module = f"swizzle_sim.cli.{_HOME[name]}" if name in _HOME else getattr(_of_others().get(name), "module", "")
+        home = importlib.util.find_spec(module) if module else None
+        text = Path(home.origin).read_text(encoding="utf-8") if home and home.origin else ""
         found = re.search(rf'^def {_spelled(name)}\(.*?"""(.*?)"""', text, re.DOTALL | re.MULTILINE)
         return found[1] if found else getattr(self.get_command(ctx, name), "help", None) or ""
 

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from swizzle_sim.base.progress import Progress
-from swizzle_sim.search.history import runs_in
 from xcd_model.errors import ReplayError, RunError, SizeError, SwizzleSimError
 
 if TYPE_CHECKING:
@@ -60,6 +59,8 @@ def known_families() -> Iterable[str]:
 
 def run_folders() -> Iterable[str]:
     """Run folders of ``runs/``."""
+    from swizzle_sim.search.history import runs_in
+
     return [str(folder) for folder in runs_in("runs")]
 
 

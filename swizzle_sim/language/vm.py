@@ -2,7 +2,8 @@
 
 It checks after every instruction that a signed 32-bit GPU integer would hold the value and that C and Python agree on
 it. Both sides of a select and of ``and``/``or`` are evaluated, as on a GPU; of an ``if`` only the branch taken.
-One compiled function runs every candidate, one workgroup after another (`one_by_one`).
+What has no branches runs for all workgroups at once (`at_once`); one compiled function runs every other candidate, one
+workgroup after another (`one_by_one`).
 
     tile = sum over coordinates of value * stride,  where pid -> (pid // stride) % extent decodes the inputs
     permutation <=> every coordinate in range, and every tile computed once
@@ -16,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from swizzle_sim.language.at_once import run_at_once
 from swizzle_sim.language.grid import Grid, bind, result_digits
 from swizzle_sim.language.lower import Bytecode
 from swizzle_sim.language.rules import MOST_TRIED
@@ -48,11 +50,7 @@ def run(
 ) -> Execution:
     """Evaluate a program for every workgroup of a grid, or for some that follow each other."""
     budget, pids = budget or Budget.at(grid.num_pids), pids or range(grid.num_pids)
-    steps = len(pids) * len(program.code)
     names, launches = _bound(program, ((grid, num_xcds, sizes),))
-    if program.keeps_launch_order and steps <= budget.left:  # what is scored most is not run at all
-        budget.left -= steps
-        return Execution(np.arange(pids.start, pids.stop), None, None, steps)
     ids = np.empty(len(pids), np.int64)
     launches = (*launches[:-1], np.array([ids.size]))
     (report,) = _ran(program, names, launches, pids.start, ids, np.zeros(0, np.int32), budget.left)
@@ -71,10 +69,6 @@ def run(
 def are_permutations(program: Bytecode, launches: Sequence[Launch], budget: Budget) -> list[bool]:
     """Whether a program is a permutation of each launch, of one kind, up to that at which the budget is used up."""
     names, tables = _bound(program, tuple(launches))
-    steps = int(tables[3].sum()) * len(program.code)
-    if program.keeps_launch_order and steps <= budget.left:
-        budget.left -= steps
-        return [True] * len(launches)
     most = int(tables[3].max())
     report = _ran(program, names, tables, 0, np.empty(most, np.int64), np.zeros(most, np.int32), budget.left)
     budget.left -= min(int(report[:, 6].sum()), budget.left)
@@ -86,15 +80,17 @@ def _ran(
     program: Bytecode, names: Names, launches: Tables, first: int, ids: np.ndarray, seen: np.ndarray, allowed: int
 ) -> np.ndarray:
     """Report of `one_by_one.run_each` on each launch."""
-    from swizzle_sim.language.one_by_one import run_each  # noqa: PLC0415 - only here the compiler is loaded
-
-    inputs = (np.array([program.inputs[name] for name in of], np.int64) for of in names[:2])
+    inputs = [np.array([program.inputs[name] for name in of], np.int64) for of in names[:2]]
     # A coordinate that the candidate does not compute has no register: the hardware's digit stays.
     results = np.array([program.results.get(name, -1) for name in names[2]], np.int64)
     report = np.zeros((launches[3].size, 9), np.int64)
     report[0, 7] = allowed
-    registers = np.stack([program.registers, program.registers])
-    run_each(program.code, registers, (*inputs, results), launches, first, ids, seen, report)
+    where = (*inputs, results)
+    if not run_at_once(program, where, launches, first, ids, seen, report):
+        from swizzle_sim.language.one_by_one import run_each  # noqa: PLC0415 - only here the compiler is loaded
+
+        registers = np.stack([program.registers, program.registers])
+        run_each(program.code, registers, where, launches, first, ids, seen, report)
     return report
 
 

@@ -1,11 +1,13 @@
 """Does the virtual machine compute what the form says, and stop where a GPU would disagree?"""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swizzle_sim.language import Grid, parse_form, vm
+from swizzle_sim.language import Grid, at_once, parse_form, vm
 from swizzle_sim.language.lower import compile_form
 from swizzle_sim.language.verdict import Budget
 from swizzle_sim.language.vm import run
@@ -40,7 +42,20 @@ def check_each(form, num_pids, num_xcds, size):
 @settings(max_examples=150, deadline=None)
 @given(form=forms(), num_pids=st.integers(1, 9), num_xcds=st.integers(1, 8), size=st.integers(-5, 5000))
 def test_agrees_with_the_naive_evaluator(form, num_pids, num_xcds, size):
-    check_each(form, num_pids, num_xcds, size)
+    for most in (at_once.MOST, 0):  # on arrays where there are no branches, and compiled
+        with mock.patch.object(at_once, "MOST", most):
+            check_each(form, num_pids, num_xcds, size)
+
+
+@settings(max_examples=80, deadline=None)
+@given(form=forms(), sides=st.lists(st.integers(1, 40), min_size=1, max_size=5), budget=st.integers(1, 2000))
+def test_on_arrays_several_launches_are_permutations_where_they_are_compiled(form, sides, budget):
+    found, launches = [], [(Grid((n,)), n % 8 + 1, {"M": 700}) for n in sides]
+    for most in (at_once.MOST, 0):
+        with mock.patch.object(at_once, "MOST", most):
+            left = Budget(budget)
+            found.append((vm.are_permutations(compile_form(form), launches, left), left.left))
+    assert found[0] == found[1]
 
 
 @settings(max_examples=40, deadline=None)

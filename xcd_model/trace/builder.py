@@ -146,16 +146,9 @@ class TraceBuilder:
     ) -> Access:
         """Touch items anywhere.
 
-        Parameters
-        ----------
-        array : PlacedArray
-        index : (n_workgroups, n_items) or (n_workgroups, n_trips, n_items) int array
-            Items of the tile in its row-major order, each counted from the array's first item; masked out where
-            negative. No instruction where all are.
-        write : bool
-        groups : int, optional
-            Length of the first axis where it is not one entry a workgroup: what is returned is of groups, and the
-            caller hands it out to workgroups.
+        ``index`` (n_workgroups, n_items) or (n_workgroups, n_trips, n_items) int: items of the tile in its row-major
+        order, each counted from the array's first item; masked out where negative, and no instruction where all are.
+        ``groups`` is the length of its first axis, and of what is returned, where that is not one entry a workgroup.
         """
         name, item = self._tensors[array.index].name, array.item_bytes
         index = np.asarray(index)

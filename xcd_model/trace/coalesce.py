@@ -52,14 +52,7 @@ class Touched(NamedTuple):
 
 
 def lane_axes(address: np.ndarray, item_bytes: int) -> tuple[int, ...]:
-    """Axes of a tile from the slowest to the fastest of its lanes.
-
-    Parameters
-    ----------
-    address : int64 array [bytes]
-        Pointers of the tile, before any mask.
-    item_bytes : int [bytes]
-    """
+    """Axes of a tile, by its pointers before any mask [bytes], from the slowest to the fastest of its lanes."""
     contiguity = [_contiguity(np.moveaxis(address, axis, -1), item_bytes) for axis in range(address.ndim)]
     return tuple(sorted(range(address.ndim), key=contiguity.__getitem__))
 
@@ -79,12 +72,7 @@ def _contiguity(address: np.ndarray, item_bytes: int) -> int:
 def coalesce(address: np.ndarray, item_bytes: int, line_bytes: int, *, at_once: int | None = None) -> Touched:
     """Lines that the items of one tensor instruction touch.
 
-    Parameters
-    ----------
-    address : int64 array [bytes]
-        First byte of each item, the last axis fastest in the order of lanes (`lane_axes`); -1 for an item that is
-        masked out.
-    item_bytes, line_bytes : int [bytes]
+    ``address`` [bytes]: first byte of each, the last axis fastest in the order of lanes (`lane_axes`); -1: masked out.
     """
     address = address.reshape(-1)
     kept = np.flatnonzero(address >= 0)
@@ -128,12 +116,7 @@ class Gathered(NamedTuple):
 def gather_lines(address: np.ndarray, item_bytes: int, line_bytes: int) -> Gathered:
     """`coalesce` of every row of ``address``, in a few sorts.
 
-    Parameters
-    ----------
-    address : (n_instructions, n_items) int64 [bytes]
-        First byte of each item, -1 where masked out; a multiple of ``item_bytes``.
-    item_bytes, line_bytes : int [bytes]
-        ``item_bytes`` divides a sector, so that no item lies in two.
+    ``address`` (n_instructions, n_items) int64 [bytes]: multiples of ``item_bytes``, a divisor of a sector; -1: masked.
     """
     n, n_items = address.shape
     of, item = np.nonzero(address >= 0)
@@ -210,23 +193,10 @@ def _items_at_once(address: np.ndarray, item_bytes: int, lane: np.ndarray) -> np
 def passes_of(
     row: np.ndarray, item: np.ndarray, address: np.ndarray, items: np.ndarray, together: np.ndarray, item_bytes: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Passes of loads.
+    """Passes of loads, of (n,) items by ``row``, their load, in rising order, and ``item``, their place by lanes.
 
-    Parameters
-    ----------
-    row : (n,) int array
-        Load that each item is of, in rising order.
-    item : (n,) int array
-        Its place in the order of lanes.
-    address : (n,) int array [bytes]
-    items, together : (n,) int arrays
-        Items of a lane of its load, and those that the lane loads at once.
-    item_bytes : int [bytes]
-
-    Returns
-    -------
-    rows, passes : (n_rows,) int64
-        Loads that have items, and the passes of each; 0, which is unknown, for items that no instruction loads.
+    ``address`` is in bytes; ``items, together`` are those of a lane of its load, and those that the lane loads at once.
+    Returns (n_rows,) int64 loads that have items, and passes of each: 0, unknown, where no instruction loads its items.
     """
     if item_bytes not in ITEM_BYTES:
         rows = np.unique(row)

@@ -56,19 +56,9 @@ def _number(hashes, table, of, first):
 
 
 def numbered(hashes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Number what has one hash alike.
+    """Number what has one of (n,) uint64 hashes, whose low bits are scrambled, alike.
 
-    Parameters
-    ----------
-    hashes : (n,) uint64 array
-        Scrambled: their low bits find places of a table.
-
-    Returns
-    -------
-    of : (n,) int32 array
-        Number of each, in order of appearance.
-    first : (n_numbers,) int32 array
-        The first that has each number.
+    Returns (n,) int32, the number of each, in order of appearance, and (n_numbers,) int32, the first that has each.
     """
     of, most, count = np.empty(hashes.size, np.int32), FEW, -1
     while count < 0:  # as a rule far fewer numbers than hashes: a small table stays in the host's caches

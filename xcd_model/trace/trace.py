@@ -250,16 +250,9 @@ class Trace:
         return int(self.entries_per_template[self.template].sum())
 
     def requests_per_template(self, read_request_bytes: int, write_request_bytes: int) -> np.ndarray:
-        """Requests that one instruction of each template sends to a cache.
+        """(n_templates,) int64: requests of a size [bytes] that one instruction of each template sends to a cache.
 
-        Parameters
-        ----------
-        read_request_bytes, write_request_bytes : int [bytes]
-            Size of a request; a line of which several request-sized pieces are touched takes as many requests.
-
-        Returns
-        -------
-        requests : (n_templates,) int64
+        A line of which several request-sized pieces are touched takes as many requests.
         """
         read = np.add.reduceat(_pieces(self.sectors, read_request_bytes), self.rel_start[:-1])
         write = np.add.reduceat(_pieces(self.sectors, write_request_bytes), self.rel_start[:-1])

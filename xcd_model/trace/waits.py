@@ -64,17 +64,8 @@ def check_waits(order: np.ndarray, waits: Waits) -> None:
 def waited_fs(spans: np.ndarray, order: np.ndarray, waits: Waits) -> np.ndarray:
     """How long each id's workgroup would have had to wait, when a replay let it begin, for what it needs.
 
-    Parameters
-    ----------
-    spans : (n_workgroups, 5) int64 array
-        Of a timed replay: begin and end [fs] first, by id.
-    order : (n_workgroups,) int array
-        Workgroup that each id computes.
-
-    Returns
-    -------
-    waited : (n_workgroups,) int64 array [fs]
-        By id; 0 where all it needs had ended, or it waits for none.
+    ``spans`` (n_workgroups, 5) int64 begins with its begin and end [fs]. Returns (n_workgroups,) int64 [fs], by id; 0
+    where all that it needs had ended, or it waits for none.
     """
     end = np.empty(order.size, np.int64)
     end[order] = spans[:, 1]

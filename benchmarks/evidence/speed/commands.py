@@ -26,7 +26,7 @@ from xcd_model import gpu
 device = gpu("mi300x")
 print(*(one for one in kernel_names() if kernel(one).runs_on(device)))
 """
-SHORT = (["gpus"], ["runs"], ["check", "group_m(size=8)", "--grid", "64x64"])
+SHORT = (["--help"], ["gpus"], ["runs"], ["check", "group_m(size=8)", "--grid", "64x64"])
 
 
 def taken(words: Sequence[str], folder: Path, **environment: str) -> tuple[float, float]:
