@@ -42,24 +42,29 @@ class Parametrised:
     def at(self, work: Workload, values: Mapping[str, int]) -> Workload:
         """The kernel with other numbers, at the sizes of a workload of the original."""
         constants = {name: values[name] for name in self.values}
-        known = {**work.launch.integers, **work.problem}
-        own = work.grid.tiles or work.grid.launch
-        sides = [
-            old if side is None else -(-known[side[0]] // constants[side[1]])
-            for old, side in zip(own, self.sides, strict=True)
-        ]
-        grid = Grid((sides[0] * sides[1],), (sides[0], sides[1])) if work.grid.tiles else Grid(tuple(sides))
+        grid = self._grid(work.grid, {**work.launch.integers, **work.problem}, constants)
+        others = tuple((self._grid(other, known_at(sizes), constants), sizes) for other, sizes in work.others)
         launch = replace(
             work.launch, path=self.path, grid=grid.launch, constexprs={**work.launch.constexprs, **constants}
         )
-        return replace(work, grid=grid, launch=launch, at=lambda sizes: self.at(work.at(sizes), values))
+        at = lambda sizes: self.at(work.at(sizes), values)  # noqa: E731
+        return replace(work, grid=grid, launch=launch, others=others, at=at)
+
+    def _grid(self, grid: Grid, known: Mapping[str, int], constants: Mapping[str, int]) -> Grid:
+        """Grid of a launch with other numbers."""
+        sides = [
+            old if side is None else -(-known[side[0]] // constants[side[1]])
+            for old, side in zip(grid.tiles or grid.launch, self.sides, strict=True)
+        ]
+        return Grid((sides[0] * sides[1],), (sides[0], sides[1])) if grid.tiles else Grid(tuple(sides))
 
 
 def parametrised(work: Workload) -> Parametrised:
     """A workload's kernel with its numbers as parameters; raises `RewriteError` with the line where it has none."""
     path, data = work.launch.path, work.launch.path.read_bytes()
     source = EditableSource(path, data, work.launch.function)
-    values = {**_named(source), **_written(source)}
+    named = _named(source)
+    values = {**named, **_written(source, named)}
     if not values:
         raise RewriteError(f"{work.launch.function} takes no number as the size of a block", path=path)
     for name, value in values.items():
@@ -119,12 +124,12 @@ def _value(stmt: ast.AST, name: str) -> int:
     return 0
 
 
-def _written(source: EditableSource) -> dict[str, int]:
-    """Numbers written as the size of a block; each is replaced by a name wherever the kernel has it."""
+def _written(source: EditableSource, named: Mapping[str, int]) -> dict[str, int]:
+    """Numbers written as the size of a block; each is replaced wherever the kernel has it, by the name of its value."""
     numbers = dict.fromkeys(one.value for one in _sizes(source) if isinstance(one, ast.Constant))
     found = {}
     for value in (one for one in numbers if type(one) is int and one >= FEWEST and not one & (one - 1)):
-        name = source.fresh("BLOCK")
+        name = next((one for one, known in named.items() if known == value), "") or source.fresh("BLOCK")
         found[name] = value
         for node in nodes(*source.function.body):
             if isinstance(node, ast.Constant) and type(node.value) is int and node.value == value:

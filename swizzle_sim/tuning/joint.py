@@ -6,9 +6,10 @@
                            while they gain; where no order can gain, the sampler goes on as it does alone
 
 A replay is stored by what was replayed: an arm that meets a point of another one counts it and does not repeat it. The
-last evaluation of both checks the best of a lever alone where nothing else is as good, so both are never worse. The
-findings of `swizzle_sim.tuning.analysis` and the autotuner's own configurations are what a sampler is given first. A
-point whose instructions alone take longer than the best so far is screened, and counts as none.
+last evaluations of both are the best of each lever alone, unless both are better by more than the model tells apart: an
+order that gains nothing on top of a configuration is left out, so both are never worse. The findings of
+`swizzle_sim.tuning.analysis` and the autotuner's own configurations are what a sampler is given first. A point whose
+instructions alone take longer than the best so far is screened, and counts as none.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ BATCH = 4  # points that are replayed before any of them is told
 AHEAD = 2 * BATCH  # points that are suggested, and compiled at once, before any of them is told
 OF_ORDERS = 3  # one evaluation in so many of a joint search is one of these orders, where they can gain
 FINALISTS = 2  # instances whose orders a joint search tries
+CHECKED = 2  # evaluations of a joint search that are left for the best of one lever alone
 BALANCED_OF = 48  # orders of the shortlist among which those that balance uneven work go first
 ALIKE = 0.02  # relative gap of times that the model does not tell apart; of a rate 0 to 1 its tenth
 FEWER = 1.1  # ratio of misses from which an instance of the same time is the better one
@@ -118,8 +120,11 @@ class Tuned:
         return sum(point.values[name] != was for name, was in start.items()) + (point.order != LAUNCH_ORDER.name)
 
     def best(self, arm: Arm) -> Point:
-        """Best point of an arm; the kernel as it is where none is better."""
-        return self.ranked([self.base, *arm.points])[0]
+        """Best point of an arm, the kernel as it is where none is better; that of one lever where more gain nothing."""
+        points = [self.base, *arm.points]
+        alone = [self.best(one) for one in self.arms if len(one.levers) < len(arm.levers)]
+        near = [one for one in alone if self.cost(one) <= min(map(self.cost, points)) + self.alike]
+        return min(near, key=self.cost, default=self.ranked(points)[0])
 
 
 def tune(
@@ -236,7 +241,7 @@ class _Search:
             before = self.evaluations - self.evaluations // OF_ORDERS - BATCH + 1  # a whole batch may follow
             yield from self._suggested(arm, tuned, sampler, given, before)
             yield from self._finals(arm, tuned)
-            yield from self._suggested(arm, tuned, sampler, given, self.evaluations - 1)
+            yield from self._suggested(arm, tuned, sampler, given, self.evaluations - CHECKED)
             yield from self._checked(arm, tuned)
         yield from self._suggested(arm, tuned, sampler, given, self.evaluations)
 
@@ -244,7 +249,7 @@ class _Search:
         """Instances in the best order so far, until an arm has so many points; the given ones first."""
         without = 0
         while len(arm.points) < most and without < GIVEN_UP * self.evaluations:
-            size = min(BATCH, self.evaluations - (most < self.evaluations) - len(arm.points))
+            size = min(BATCH, self.evaluations - CHECKED * (most < self.evaluations) - len(arm.points))
             if len(given) < size:
                 ahead = AHEAD if self.levers.template.compiles else size
                 while len(given) < ahead and (suggested := sampler.suggest()) is not None:
@@ -270,7 +275,7 @@ class _Search:
             for one in tuned.ranked(arm.points):
                 instances.setdefault(tuple(one.values.items()), one)
             hopeful = [one for one in instances.values() if self.room(one) > tuned.alike][:FINALISTS]
-            left = self.evaluations - 1 - len(arm.points)
+            left = self.evaluations - CHECKED - len(arm.points)
             if not hopeful or left <= 0:
                 return
             chosen = hopeful[turn % len(hopeful) if turn < FINALISTS else 0]
@@ -292,11 +297,14 @@ class _Search:
         return max(uneven, 1 - judge.scorer.bound.l2_misses / max(1, point.score.l2_misses))
 
     def _checked(self, arm: Arm, tuned: Tuned) -> Turns:
-        """The best instance of one lever alone, where an arm of several has none as good."""
-        alone = (point for one in tuned.arms if len(one.levers) < len(arm.levers) for point in one.points)
-        best = min(alone, key=tuned.cost, default=tuned.base)
-        if all(tuned.cost(best) < tuned.cost(one) for one in arm.points):
-            self._add(arm, (yield [self.levers.candidate(best.values, best.order)]))
+        """The best instances of one lever alone, those that an arm of several does not beat clearly."""
+        arms = [one for one in tuned.arms if len(one.levers) < len(arm.levers)]
+        fastest = min((point for one in arms for point in one.points), key=tuned.cost, default=tuned.base)
+        far = min(map(tuned.cost, arm.points), default=math.inf) + tuned.alike
+        known = [(one.values, one.order) for one in arm.points]
+        for one in tuned.ranked([fastest, *map(tuned.best, arms)])[: self.evaluations - len(arm.points)]:
+            if tuned.cost(one) <= far and (one.values, one.order) not in known:
+                self._add(arm, (yield [self.levers.candidate(one.values, one.order)]))
 
     def _given(self, space: Configurations, sampler: Sampler) -> list[tuple[Any, Values]]:
         """The kernel as it is and what is suggested first, with handles of the sampler; a part of the evaluations."""

@@ -49,8 +49,19 @@ def test_instances_of_other_numbers_compute_the_same(made):
     other = found.at(work, {"TILE": 32, "STEP": 64, "BLOCK": 64})
     assert other.grid.tiles == (8, 8) and other.at({"M": 70, "N": 33, "K": 64}).grid.tiles == (2, 2)
     assert len(compare(work, other, found.text).cases) > 3
+    for grid, sizes in other.others:  # a square grid at its own sizes: these tell rows from columns
+        m, n = (-(-{**work.problem, **sizes}[size] // block) for size, block in (("M", 64), ("N", 32)))
+        assert grid.tiles == (m, n)
     with pytest.raises(RewriteError, match="computes otherwise"):
         compare(work, other, found.text.replace(b"depth < K", b"depth < K - 1"))
+
+
+@needs_triton
+def test_a_number_that_equals_a_named_one_is_the_same_parameter(made, tmp_path):
+    columns = ("cols = pid % columns * TILE", "cols = pid % columns * 64 + 0 * 32")
+    blocks = (("k + tl.arange(0, STEP)", "k + tl.arange(0, 32)"), ("tl.zeros((256, TILE)", "tl.zeros((256, 64)"))
+    one = made(changed(tmp_path, columns, *blocks))
+    assert sorted(one.values.values()) == [32, 64, 256] and b"columns * TILE + 0 * " in one.text
 
 
 @needs_triton

@@ -84,6 +84,9 @@ def test_both_are_never_worse_than_one_lever_at_as_many_evaluations(name, device
     order, configuration, both = (arm.points for arm in tuned.arms)
     least = [min(map(tuned.cost, points)) for points in (order, configuration, both)]
     assert least[2] <= min(least[:2]) and len(order) == len(both) == evaluations >= len(configuration)
+    answers = [tuned.best(arm) for arm in tuned.arms]  # nor are they where ties are ranked by misses
+    assert tuned.cost(answers[2]) <= min(map(tuned.cost, answers[:2]))
+    assert (answers[2].values, answers[2].order) in [(one.values, one.order) for one in (tuned.base, *both)]
     for one in (*configuration, *both):  # CUs differ by some percent in speed
         assert levers.least_us(levers.judge(one.values)) < 1.03 * one.score.time_us
     if (name, device) == ("gemm", "h100"):  # its L2 holds all operands: no order has fewer misses, and none is tried
