@@ -19,7 +19,8 @@ FILES = {
     "if current.name == 'plain' and VERSION == '0':\n    import triton\n    import triton.language as tl\n",
     "pkg_of_test/kernel.py": "from pkg_of_test.shim import tl, triton\n"
     "from torch._inductor.runtime import triton_heuristics, triton_helpers\n\n\n"
-    "@triton_heuristics.template(num_stages=3)\n@triton.jit\ndef scale(x_ptr):\n    tl.store(x_ptr, triton_helpers.twice(tl.load(x_ptr)))\n",
+    "@triton_heuristics.template(num_stages=3)\n@triton.jit\n"
+    "def scale(x_ptr):\n    tl.store(x_ptr, triton_helpers.twice(tl.load(x_ptr)))\n",
     # torch is stood in for, but for the functions of Triton that its Inductor calls
     "torch/_inductor/runtime/triton_compat.py": "import triton\n",
     "torch/_inductor/runtime/triton_helpers.py": "import torch\nfrom .triton_compat import triton\n\n\n"
