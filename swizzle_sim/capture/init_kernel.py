@@ -7,7 +7,7 @@ import copy
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import permutations
 from pathlib import Path
 
@@ -60,6 +60,7 @@ class LaunchCall:
     sizes: list[str] = field(default_factory=list)
     defaults: dict[str, str] = field(default_factory=dict)  # of sizes
     guessed: set[str] = field(default_factory=set)  # answers that are one of several in the source
+    same: dict[str, str] = field(default_factory=dict)  # sizes that are equal to others
 
 
 def launch_of(source: SourceFile, facts: FunctionFacts, wrapper: str = "") -> LaunchCall | None:
@@ -72,13 +73,13 @@ def launch_of(source: SourceFile, facts: FunctionFacts, wrapper: str = "") -> La
     )
     if not found:
         return None
-    host, call = max(found, key=lambda one: (one[0].name == wrapper, _hands_over(*one)))
+
+    def rank(one: tuple[ast.FunctionDef, ast.Call]) -> tuple[bool, bool]:
+        names = {parameter.arg for parameter in parameters_of(one[0])}
+        return one[0].name == wrapper, any(getattr(node, "id", "") in names for node in ast.walk(one[1]))
+
+    host, call = max(found, key=rank)
     return _Host(host, call, _outer(source.tree, host, CALLERS)).launch(facts.parameters)
-
-
-def _hands_over(host: ast.FunctionDef, call: ast.Call) -> bool:
-    names = {one.arg for one in parameters_of(host)}
-    return any(isinstance(one, ast.Name) and one.id in names for one in ast.walk(call))
 
 
 def _outer(tree: ast.Module, host: ast.FunctionDef, left: int) -> _Host | None:
@@ -96,12 +97,8 @@ def _calls_in(tree: ast.Module, is_it: Callable[[ast.expr], bool]) -> list[tuple
     assert isinstance(script, ast.FunctionDef)
     script.name, script.body = "", top
     hosts = [*(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)), script]
-    return [
-        (host, node)
-        for host in hosts
-        for node in ast.walk(host)
-        if isinstance(node, ast.Call) and is_it(node.func)
-    ]  # fmt: skip
+    calls = ((host, node) for host in hosts for node in ast.walk(host) if isinstance(node, ast.Call))
+    return [(host, call) for host, call in calls if is_it(call.func)]
 
 
 def _last(node: ast.expr) -> str:
@@ -172,19 +169,12 @@ class _Host:
             self.guesses = False
             text = self.text(value)
             if kinds.get(name) == "pointer" and text != "None":
-                tensor = self._tensor(value)
-                sides = [self._merged(side) for side in tensor.sides] if tensor.sides else tensor.sides
-                found.tensors[name] = replace(tensor, sides=sides, block=self._merged(tensor.block))
+                found.tensors[name] = self._tensor(value)
             elif text is not None and (text != "None" or kinds.get(name) in ("pointer", "constexpr")):
-                (found.arguments if name in kinds else found.options)[name] = self._merged(text)
+                (found.arguments if name in kinds else found.options)[name] = text
                 found.guessed |= {name} if self.guesses else set()
-        found.grid = [self._merged(side) for side in self._grid()]
-        found.sizes, found.defaults = [one for one in self.sizes if one not in self.same], self.defaults
+        found.grid, found.sizes, found.defaults, found.same = self._grid(), self.sizes, self.defaults, self.same
         return found
-
-    def _merged(self, text: str) -> str:
-        """Text in which sizes that are equal have one name."""
-        return re.sub(r"\bs\.(\w+)", lambda size: f"s.{self.same.get(size[1], size[1])}", text)
 
     def _positional(self, count: int) -> list[ast.expr]:
         """Arguments by position, ``*a.stride()`` and ``*a.shape`` as one for each axis; ``count`` is what they fill."""
@@ -550,7 +540,7 @@ def declaration_of(
     sides = call.grid if call.grid and len(call.grid) >= facts.axes else ["..."] * facts.axes
     open_points += [*open_constants, *(["grid"] if any("..." in side for side in sides) else [])]
     named = [p.name for p in facts.parameters if p.kind == "size" and p.name not in call.arguments]
-    sizes = list(dict.fromkeys([*call.sizes, *named]))
+    sizes = [one for one in dict.fromkeys([*call.sizes, *named]) if one not in call.same]
     usual = {name: next(size for names, size in USUAL_SIZES if names.search(name)) for name in sizes}
     size_text = ", ".join(f'"{name}": {call.defaults.get(name, usual[name])}' for name in sizes)
     rest = f" The rest is of the launch in its line {call.line}." if call.line else ""
@@ -580,6 +570,7 @@ def declaration_of(
             "",
         ]
     )
+    text = re.sub(r"\bs\.(\w+)", lambda size: f"s.{call.same.get(size[1], size[1])}", text)
     ast.parse(text)
     return text, open_points
 
