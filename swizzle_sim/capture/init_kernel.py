@@ -7,7 +7,7 @@ import copy
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import permutations
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from xcd_model.errors import CaptureError, LanguageError
 
 SHORT = {long: short for short, long in TORCH_DTYPES.items()} | {"half": "fp16", "float": "fp32", "long": "int64"}
 MADE = ("empty", "zeros", "ones", "full", "randn", "rand", "new_empty", "new_zeros", "randint")
+USUAL_TYPES = {"randint": "int64"}
 SAME = (
     "contiguous", "clone", "to", "cuda", "detach", "half", "bfloat16", "float",
     "empty_like", "zeros_like", "ones_like", "rand_like", "randn_like",
@@ -281,9 +282,7 @@ class _Host:
                     self.tensors[ast.unparse(mine)] = Tensor(list(sides), known.dtype, known.example)
             case ast.Attribute(mine, "dtype"), ast.Attribute(its, "dtype"):
                 known = self._tensor(mine)
-                self.tensors[ast.unparse(mine)] = Tensor(
-                    known.sides, known.dtype or self._tensor(its).dtype, known.example
-                )
+                self.tensors[ast.unparse(mine)] = replace(known, dtype=known.dtype or self._tensor(its).dtype)
             case ast.Subscript(ast.Attribute(mine, "shape"), axis), _:
                 known, place, text = self._tensor(mine), _integer(axis), self.text(other)
                 if text and self.text(one) is None and place is not None:
@@ -325,9 +324,7 @@ class _Host:
 
     def _is_side(self, value: ast.expr) -> bool:
         match value:
-            case ast.Subscript(ast.Attribute(_, "shape"), _) | ast.Call(ast.Attribute(_, "size"), [_]):
-                return True
-            case ast.Call(ast.Attribute(_, "numel"), []):
+            case ast.Subscript(ast.Attribute(_, "shape"), _) | ast.Call(ast.Attribute(_, "size" | "numel"), _):
                 return True
         return False
 
@@ -348,9 +345,7 @@ class _Host:
                 written = [one.value for one in value.keywords if one.arg == "dtype"] + (given if name == "to" else [])
                 named = [self._dtype(one) for one in written] + ([SHORT[name]] if name in SHORT else [])
                 like = self._tensor(given[0] if name.endswith("_like") and given else owner)
-                usual = (
-                    like.dtype if name in SAME or name.startswith("new_") else "int64" if name == "randint" else "fp32"
-                )
+                usual = like.dtype if name in SAME or name.startswith("new_") else USUAL_TYPES.get(name, "fp32")
                 dtype = next(filter(None, named), "" if written and name != "to" else usual)
                 if name in SAME:
                     return Tensor(like.sides, dtype, like.example)
@@ -425,19 +420,18 @@ class _Host:
                 found, self.guesses = self.text(yes, depth), True
         return found
 
-    def _side(self, tensor: ast.expr, side: ast.expr) -> str | None:
-        sides = self._tensor(tensor).sides
-        place = _integer(side)
-        if sides is None or place is None or not -len(sides) <= place < len(sides) or sides[place] == "...":
-            return None
-        return sides[place]
+    def _from(self, tensor: ast.expr, axis: ast.expr) -> list[str]:
+        """Sides of a tensor from an axis on; none where they are not known."""
+        sides, place = self._tensor(tensor).sides or [], _integer(axis)
+        return sides[place % len(sides) :] if place is not None and -len(sides) <= place < len(sides) else []
+
+    def _side(self, tensor: ast.expr, axis: ast.expr) -> str | None:
+        side = next(iter(self._from(tensor, axis)), "...")
+        return None if side == "..." else side
 
     def _stride(self, tensor: ast.expr, axis: ast.expr) -> str | None:
         """Stride of a tensor that lies row by row."""
-        sides, place = self._tensor(tensor).sides, _integer(axis)
-        if sides is None or place is None or not -len(sides) <= place < len(sides):
-            return None
-        inner = sides[place % len(sides) + 1 :]
+        _, *inner = self._from(tensor, axis) or ["", "..."]
         return None if "..." in inner else " * ".join(inner) or "1"
 
 
