@@ -6,8 +6,8 @@ import ast
 import copy
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import permutations
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from xcd_model.errors import CaptureError, LanguageError
 
 SHORT = {long: short for short, long in TORCH_DTYPES.items()} | {"half": "fp16", "float": "fp32", "long": "int64"}
 MADE = ("empty", "zeros", "ones", "full", "randn", "rand", "new_empty", "new_zeros", "randint")
+USUAL_TYPES = {"randint": "int64"}
 SAME = (
     "contiguous", "clone", "to", "cuda", "detach", "half", "bfloat16", "float",
     "empty_like", "zeros_like", "ones_like", "rand_like", "randn_like",
@@ -59,37 +60,46 @@ class LaunchCall:
     options: dict[str, str] = field(default_factory=dict)
     sizes: list[str] = field(default_factory=list)
     defaults: dict[str, str] = field(default_factory=dict)  # of sizes
+    guessed: set[str] = field(default_factory=set)  # answers that are one of several in the source
+    same: dict[str, str] = field(default_factory=dict)  # sizes that are equal to others
 
 
-def launch_of(source: SourceFile, facts: FunctionFacts) -> LaunchCall | None:
-    """Answers of the first launch of a kernel in its file; None where there is none."""
-    found = _call_in(
+def launch_of(source: SourceFile, facts: FunctionFacts, wrapper: str = "") -> LaunchCall | None:
+    """Answers of a launch of a kernel in its file, None where there is none.
+
+    That is the wrapper's, else the first that hands over what its function is given, which a test of its own does not.
+    """
+    found = _calls_in(
         source.tree, lambda called: isinstance(called, ast.Subscript) and _last(called.value) == facts.function
     )
-    if found is None:
+    if not found:
         return None
-    return _Host(*found, _outer(source.tree, found[0], CALLERS)).launch(facts.parameters)
+
+    def rank(one: tuple[ast.FunctionDef, ast.Call]) -> tuple[bool, bool]:
+        names = {parameter.arg for parameter in parameters_of(one[0])}
+        return one[0].name == wrapper, any(getattr(node, "id", "") in names for node in ast.walk(one[1]))
+
+    host, call = max(found, key=rank)
+    return _Host(host, call, _outer(source.tree, host, CALLERS)).launch(facts.parameters)
 
 
 def _outer(tree: ast.Module, host: ast.FunctionDef, left: int) -> _Host | None:
     """Read the function of the file that calls a host function, which may know what it hands over."""
-    found = _call_in(tree, lambda called: _last(called) == host.name) if left else None
-    if found is None or found[0] is host:
+    found = _calls_in(tree, lambda called: _last(called) == host.name) if left and host.name else []
+    if not found or found[0][0] is host:
         return None
-    return _Host(*found, _outer(tree, found[0], left - 1))
+    return _Host(*found[0], _outer(tree, found[0][0], left - 1))
 
 
-def _call_in(tree: ast.Module, is_it: Callable[[ast.expr], bool]) -> tuple[ast.FunctionDef, ast.Call] | None:
-    """First function with a call of something, and that call; the top level counts as a function with no name."""
+def _calls_in(tree: ast.Module, is_it: Callable[[ast.expr], bool]) -> list[tuple[ast.FunctionDef, ast.Call]]:
+    """Functions with a call of something, and that call; the top level counts as a function with no name."""
     top = [one for one in tree.body if not isinstance(one, ast.FunctionDef | ast.ClassDef)]
     script = ast.parse("def script(): pass").body[0]
     assert isinstance(script, ast.FunctionDef)
     script.name, script.body = "", top
-    for host in [*(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)), script]:
-        for node in ast.walk(host):
-            if isinstance(node, ast.Call) and is_it(node.func):
-                return host, node
-    return None
+    hosts = [*(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)), script]
+    calls = ((host, node) for host in hosts for node in ast.walk(host) if isinstance(node, ast.Call))
+    return [(host, call) for host, call in calls if is_it(call.func)]
 
 
 def _last(node: ast.expr) -> str:
@@ -108,29 +118,35 @@ class _Host:
         self.sizes: list[str] = caller.sizes if caller else []
         self.defaults: dict[str, str] = caller.defaults if caller else {}
         self.numbers: dict[str, str] = {}  # that an example hands over, by parameter
+        self.guesses = False  # whether a text was asked for that is one of several
+        self.same: dict[str, str] = {}  # sizes that the host says are equal to others
         if caller:
             self._take(caller, host)
         given = self.known.keys() | self.numbers.keys() | self.tensors.keys()
         self.values |= {name: value for name, value in defaults_of(host).items() if name not in given}
         inside = [node for part in host.body for node in ast.walk(part) if isinstance(node, ast.stmt)]
         before = [node for node in inside if node.lineno < call.lineno]
+        always = {id(node) for node in _unconditional(host.body)}
         for stmt in sorted(before, key=lambda node: node.lineno):
             if isinstance(stmt, ast.FunctionDef):
                 self.functions[stmt.name] = stmt
             elif isinstance(stmt, ast.Assign) and len(stmt.targets) == 1:
-                self._assign(stmt.targets[0], stmt.value)
+                self._assign(stmt.targets[0], stmt.value, id(stmt) in always)
+            elif isinstance(stmt, ast.AugAssign) and isinstance(stmt.target, ast.Name):
+                changed = ast.BinOp(ast.Name(stmt.target.id), stmt.op, stmt.value)
+                self._changed(stmt.target.id, changed if id(stmt) in always else None)
         for stmt in before:
             if isinstance(stmt, ast.Assert):
-                self._equal(stmt.test, ast.Eq)
+                self._equal(stmt.test, ast.Eq, ast.Or)
             elif isinstance(stmt, ast.If) and isinstance(stmt.body[0], ast.Raise):
-                self._equal(stmt.test, ast.NotEq)
+                self._equal(stmt.test, ast.NotEq, ast.And)
         self._gather()
 
     def _take(self, caller: _Host, host: ast.FunctionDef) -> None:
         """Take what the caller hands over; the numbers of an example are defaults, not constants."""
         for name, value in caller.given(host).items():
             tensor, text = caller._tensor(value), caller.text(value)
-            if caller.tries and tensor.sides and all(one.isdigit() for one in tensor.sides):
+            if tensor.sides and all(one.isdigit() for one in tensor.sides):
                 tensor = Tensor(None, tensor.dtype, tensor.sides)
             self.tensors[name] = tensor
             if caller.tries and text is not None and text.isdigit():
@@ -144,17 +160,21 @@ class _Host:
         named = {one.arg: one.value for one in self.call.keywords if one.arg}
         given = dict(zip(kinds, self._positional(len(kinds) - len(kinds.keys() & named)), strict=False)) | named
         for name, value in given.items():  # what the host does not explain is a size of its own
-            if kinds.get(name) == "size" and self.text(value) is None:
+            if kinds.get(name) == "size" and self.text(value) in (None, "None"):
+                if isinstance(value, ast.Call) and _last(value.func) == "stride":
+                    found.arguments[name] = "..."
+                    continue
                 number = self.numbers.get(ast.unparse(value), "")
                 self.known[ast.unparse(value)] = self._size(name, number)
         for name, value in given.items():
+            self.guesses = False
             text = self.text(value)
             if kinds.get(name) == "pointer" and text != "None":
                 found.tensors[name] = self._tensor(value)
-            elif text is not None:
+            elif text is not None and (text != "None" or kinds.get(name) in ("pointer", "constexpr")):
                 (found.arguments if name in kinds else found.options)[name] = text
-        found.grid = self._grid()
-        found.sizes, found.defaults = self.sizes, self.defaults
+                found.guessed |= {name} if self.guesses else set()
+        found.grid, found.sizes, found.defaults, found.same = self._grid(), self.sizes, self.defaults, self.same
         return found
 
     def _positional(self, count: int) -> list[ast.expr]:
@@ -187,7 +207,12 @@ class _Host:
             self.defaults.setdefault(name, default)
         return f"s.{name}"
 
-    def _assign(self, target: ast.expr, value: ast.expr) -> None:
+    def _changed(self, name: str, value: ast.expr | None) -> None:
+        """Keep the new value of a name that had one; None where it may have either."""
+        text = self.text(value) if value is not None else None
+        self.known[name] = "..." if text is None else text
+
+    def _assign(self, target: ast.expr, value: ast.expr, always: bool = True) -> None:
         match target, value:
             case ast.Tuple(names), ast.Attribute(tensor, "shape"):
                 self._unpacked(names, [tensor] if len(names) else [])
@@ -196,21 +221,30 @@ class _Host:
             case ast.Tuple(names), ast.Tuple([ast.Starred(ast.Attribute(tensor, "shape")), *rest]):
                 self._unpacked(names[: len(names) - len(rest)], [tensor])
                 for one, part in zip(names[len(names) - len(rest) :], rest, strict=True):
-                    self._assign(one, part)
+                    self._assign(one, part, always)
             case ast.Tuple(names), ast.Tuple(values) if len(names) == len(values):
                 for one, part in zip(names, values, strict=True):
-                    self._assign(one, part)
+                    self._assign(one, part, always)
             case ast.Tuple(names), ast.GeneratorExp(each) | ast.ListComp(each):
                 for one in names:
-                    self._assign(one, each)
+                    self._assign(one, each, always)
+            case ast.Tuple(names), _:
+                for one in names:
+                    self._changed(ast.unparse(one), None)
             case ast.Name(name), _:
-                made = self._made(value)
-                if made is not None:
-                    self.tensors[name] = made
-                elif self._is_side(value) and self.text(value) is None:
-                    self.known[ast.unparse(value)] = self._size(name, self._example(value))
-                several = name in self.values and ast.unparse(self.values[name]) != ast.unparse(value)
-                self.values[name] = ast.Constant(...) if several and made is None else value
+                self._named(name, value, always)
+
+    def _named(self, name: str, value: ast.expr, always: bool) -> None:
+        made = self._made(value)
+        if made is not None:
+            self.tensors[name] = made
+        elif name in self.sizes or any(getattr(one, "id", "") == name for one in ast.walk(value)):
+            self._changed(name, value if always else None)
+            return
+        elif self._is_side(value) and self.text(value) is None:
+            self.known[ast.unparse(value)] = self._size(name, self._example(value))
+        several = name in self.values and ast.unparse(self.values[name]) != ast.unparse(value)
+        self.values[name] = ast.Constant(...) if several and made is None else value
 
     def _unpacked(self, names: Sequence[ast.expr], tensors: Sequence[ast.expr]) -> None:
         sides = []
@@ -218,6 +252,7 @@ class _Host:
             if not isinstance(one, ast.Name):
                 return
             self.values.pop(one.id, None)
+            self.known.pop(one.id, None)
             # ``_, N = b.shape``: the side is what another tensor calls it, and has no name here
             examples = [self._tensor(tensor).example[place : place + 1] for tensor in tensors]
             default = next((one[0] for one in examples if one), "")
@@ -228,9 +263,12 @@ class _Host:
             dtype = self.tensors.get(ast.unparse(tensor), Tensor()).dtype
             self.tensors[ast.unparse(tensor)] = Tensor(sides, dtype)
 
-    def _equal(self, test: ast.expr, what: type[ast.cmpop]) -> None:
-        """Fill in what ``assert a.shape[1] == b.shape[0]``, ``a.shape == b.shape`` or ``a.dtype == b.dtype`` give."""
-        for node in ast.walk(test):
+    def _equal(self, test: ast.expr, what: type[ast.cmpop], loose: type[ast.boolop]) -> None:
+        """Fill in what ``assert a.shape[1] == b.shape[0]``, ``a.shape == b.shape`` or ``a.dtype == b.dtype`` give.
+
+        Nothing where they stand with others of which one is enough.
+        """
+        for node in [] if any(isinstance(one, loose) for one in ast.walk(test)) else ast.walk(test):
             if isinstance(node, ast.Compare) and all(isinstance(op, what) for op in node.ops):
                 sides = [node.left, *node.comparators]
                 for one, other in permutations(sides, 2):
@@ -244,9 +282,7 @@ class _Host:
                     self.tensors[ast.unparse(mine)] = Tensor(list(sides), known.dtype, known.example)
             case ast.Attribute(mine, "dtype"), ast.Attribute(its, "dtype"):
                 known = self._tensor(mine)
-                self.tensors[ast.unparse(mine)] = Tensor(
-                    known.sides, known.dtype or self._tensor(its).dtype, known.example
-                )
+                self.tensors[ast.unparse(mine)] = replace(known, dtype=known.dtype or self._tensor(its).dtype)
             case ast.Subscript(ast.Attribute(mine, "shape"), axis), _:
                 known, place, text = self._tensor(mine), _integer(axis), self.text(other)
                 if text and self.text(one) is None and place is not None:
@@ -254,6 +290,17 @@ class _Host:
                         self.known[ast.unparse(one)] = text
                     elif place < len(known.sides):
                         known.sides[place] = text
+                else:
+                    self._alike(one, other)
+            case _:
+                self._alike(one, other)
+
+    def _alike(self, one: ast.expr, other: ast.expr) -> None:
+        """Give two sizes that are equal one name, that of the first."""
+        names = [text[2:] for text in (self.text(one), self.text(other)) if text and text[2:] in self.sizes]
+        first, *others = sorted({self.same.get(name, name) for name in names}, key=self.sizes.index)[:2] or [""]
+        for later in others:
+            self.same = {name: first if to == later else to for name, to in self.same.items()} | {later: first}
 
     def _gather(self) -> None:
         """Give a tensor the sides that are known one by one, where they are two or more and leave none out."""
@@ -277,9 +324,7 @@ class _Host:
 
     def _is_side(self, value: ast.expr) -> bool:
         match value:
-            case ast.Subscript(ast.Attribute(_, "shape"), _) | ast.Call(ast.Attribute(_, "size"), [_]):
-                return True
-            case ast.Call(ast.Attribute(_, "numel"), []):
+            case ast.Subscript(ast.Attribute(_, "shape"), _) | ast.Call(ast.Attribute(_, "size" | "numel"), _):
                 return True
         return False
 
@@ -299,13 +344,16 @@ class _Host:
             case ast.Call(ast.Attribute(owner, name), given) if name in (*MADE, *SAME):
                 written = [one.value for one in value.keywords if one.arg == "dtype"] + (given if name == "to" else [])
                 named = [self._dtype(one) for one in written] + ([SHORT[name]] if name in SHORT else [])
-                dtype, given_dtype = next(filter(None, named), "fp32"), any(named)
+                like = self._tensor(given[0] if name.endswith("_like") and given else owner)
+                usual = like.dtype if name in SAME or name.startswith("new_") else USUAL_TYPES.get(name, "fp32")
+                dtype = next(filter(None, named), "" if written and name != "to" else usual)
                 if name in SAME:
-                    like = self._tensor(given[0] if name.endswith("_like") and given else owner)
-                    return Tensor(like.sides, dtype if given_dtype else like.dtype, like.example)
+                    return Tensor(like.sides, dtype, like.example)
                 sides = given[0].elts if given and isinstance(given[0], ast.Tuple | ast.List) else given
                 sides = sides[:1] if name == "full" and sides is given else sides
-                return Tensor([self.text(side) or "..." for side in sides], dtype) if sides else None
+                texts = [self.text(side) for side in sides]
+                is_one = sides is given and texts == [None]  # a whole shape, perhaps
+                return Tensor(None if is_one else [text or "..." for text in texts], dtype) if sides else None
             case ast.BinOp(left, _, right):
                 return next((one for one in (self._tensor(left), self._tensor(right)) if one != Tensor()), None)
         return None
@@ -316,6 +364,8 @@ class _Host:
                 return SHORT.get(name, "")
             case ast.Attribute(tensor, "dtype"):
                 return self._tensor(tensor).dtype
+            case ast.Name(name) if name in self.values and not isinstance(self.values[name], ast.Name):
+                return self._dtype(self.values[name])
         return ""
 
     def _tensor(self, value: ast.expr) -> Tensor:
@@ -340,8 +390,10 @@ class _Host:
             return None if known == "..." else known
         found: str | None = None
         match node:
-            case ast.Constant(bool() | int() | float() | str() | None):
-                found = repr(node.value)
+            case ast.Constant(bool() | int() | float() | str() | None) | ast.UnaryOp(
+                ast.USub(), ast.Constant(int() | float())
+            ):
+                found = ast.unparse(node)
             case ast.Attribute(ast.Name("tl"), name) if name.rstrip("0123456789") in TYPES:
                 found = f'"tl.{name}"'
             case ast.Name(name) if name in self.values and depth:
@@ -354,33 +406,41 @@ class _Host:
                 found = self._side(tensor, side)
             case ast.Call(ast.Attribute(tensor, "stride"), [axis]):
                 found = self._stride(tensor, axis)
-            case ast.UnaryOp(ast.USub(), ast.Constant(int() | float())):
-                found = ast.unparse(node)
+            case ast.Call(ast.Attribute(tensor, "numel"), []):
+                sides = self._tensor(tensor).sides or ["..."]
+                found = None if "..." in sides else f"({' * '.join(sides)})"
             case ast.BinOp(left, op, right):
                 parts = [self.text(left, depth), self.text(right, depth)]
                 word = ast.unparse(ast.BinOp(ast.Name("a"), op, ast.Name("b")))[1:-1]
-                found = None if None in parts else f"({word.join(filter(None, parts))})"
+                found = None if {None, "None"} & {*parts} else f"({word.join(filter(None, parts))})"
             case ast.Call(ast.Attribute(_, name) | ast.Name(name), given, []) if name in CALLED:
                 parts = [self.text(one, depth) for one in given]
-                found = None if None in parts else f"{CALLED[name]}({', '.join(filter(None, parts))})"
+                found = None if {None, "None"} & {*parts} else f"{CALLED[name]}({', '.join(filter(None, parts))})"
             case ast.IfExp(_, yes, _):
-                found = self.text(yes, depth)
+                found, self.guesses = self.text(yes, depth), True
         return found
 
-    def _side(self, tensor: ast.expr, side: ast.expr) -> str | None:
-        sides = self._tensor(tensor).sides
-        place = _integer(side)
-        if sides is None or place is None or not -len(sides) <= place < len(sides) or sides[place] == "...":
-            return None
-        return sides[place]
+    def _from(self, tensor: ast.expr, axis: ast.expr) -> list[str]:
+        """Sides of a tensor from an axis on; none where they are not known."""
+        sides, place = self._tensor(tensor).sides or [], _integer(axis)
+        return sides[place % len(sides) :] if place is not None and -len(sides) <= place < len(sides) else []
+
+    def _side(self, tensor: ast.expr, axis: ast.expr) -> str | None:
+        side = next(iter(self._from(tensor, axis)), "...")
+        return None if side == "..." else side
 
     def _stride(self, tensor: ast.expr, axis: ast.expr) -> str | None:
         """Stride of a tensor that lies row by row."""
-        sides, place = self._tensor(tensor).sides, _integer(axis)
-        if sides is None or place is None or not -len(sides) <= place < len(sides):
-            return None
-        inner = sides[place % len(sides) + 1 :]
+        _, *inner = self._from(tensor, axis) or ["", "..."]
         return None if "..." in inner else " * ".join(inner) or "1"
+
+
+def _unconditional(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements that run whenever the function does, those under ``with`` among them."""
+    for stmt in body:
+        yield stmt
+        if isinstance(stmt, ast.With):
+            yield from _unconditional(stmt.body)
 
 
 def _starred(node: ast.expr) -> tuple[ast.expr | None, str]:
@@ -401,7 +461,14 @@ def _integer(node: ast.expr) -> int | None:
 BLOCKS = re.compile(r"^(BLOCK|TILE)|SIZE$")
 GROUPS = re.compile(r"GROUP")
 TYPED = re.compile(r"DTYPE|_TYPE$|dtype")
-USUAL_SIZE = 1024
+ALONG = "items from one to the next along this axis"
+USUAL_SIZES = (  # of what a name is the number
+    (re.compile(r"^(b|bs|bsz|z)$|batch|experts?$|num_(reqs|seqs)$|n_?seqs?$", re.I), 4),
+    (re.compile(r"head_?(dim|size)|^d_?head$|^group_(size|[nk])$", re.I), 128),
+    (re.compile(r"heads?(_num)?$|^h[qkv]*$", re.I), 16),
+    (re.compile(r"groups?(_num)?$|ratio$|^top_?k$", re.I), 2),
+    (re.compile(""), 1024),
+)
 GUESSES = (
     (GROUPS, "8", "a guess"),
     (BLOCKS, "64", "a guess"),
@@ -423,10 +490,10 @@ def write_declaration(target: str, output: Path | None) -> tuple[Path, list[str]
     source = Path(name)
     try:
         text = opened(read_source(source))
-        function = _launched(text.tree, function)
+        wrapper, function = function, _launched(text.tree, function)
         path = output or source.with_name(f"{function.removesuffix('_kernel')}_kernel.py")
         facts = facts_of(text, function)
-        call = launch_of(text, facts)
+        call = launch_of(text, facts, wrapper)
         tiles = tiles_of(text, facts, call)
     except LanguageError as error:
         raise CaptureError(str(error), code="declaration") from None
@@ -451,8 +518,10 @@ def _launched(tree: ast.Module, name: str) -> str:
     host = next((one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == name), None)
     calls = [one.func for one in ast.walk(host or ast.Module([], [])) if isinstance(one, ast.Call)]
     launched = {_last(one.value) for one in calls if isinstance(one, ast.Subscript)}
-    kernels = {one.name for one in tree.body if isinstance(one, ast.FunctionDef)} & launched
-    return kernels.pop() if len(kernels) == 1 else name
+    kernels = sorted({one.name for one in tree.body if isinstance(one, ast.FunctionDef)} & launched)
+    if host and len(kernels) > 1:
+        raise CaptureError(f"{name} launches {', '.join(kernels)}: name one of them", code="declaration")
+    return kernels[0] if len(kernels) == 1 else name
 
 
 def declaration_of(
@@ -465,8 +534,9 @@ def declaration_of(
     sides = call.grid if call.grid and len(call.grid) >= facts.axes else ["..."] * facts.axes
     open_points += [*open_constants, *(["grid"] if any("..." in side for side in sides) else [])]
     named = [p.name for p in facts.parameters if p.kind == "size" and p.name not in call.arguments]
-    sizes = list(dict.fromkeys([*call.sizes, *named]))
-    size_text = ", ".join(f'"{name}": {call.defaults.get(name, USUAL_SIZE)}' for name in sizes)
+    sizes = [one for one in dict.fromkeys([*call.sizes, *named]) if one not in call.same]
+    usual = {name: next(size for names, size in USUAL_SIZES if names.search(name)) for name in sizes}
+    size_text = ", ".join(f'"{name}": {call.defaults.get(name, usual[name])}' for name in sizes)
     rest = f" The rest is of the launch in its line {call.line}." if call.line else ""
     text = "\n".join(
         [
@@ -494,6 +564,7 @@ def declaration_of(
             "",
         ]
     )
+    text = re.sub(r"\bs\.(\w+)", lambda size: f"s.{call.same.get(size[1], size[1])}", text)
     ast.parse(text)
     return text, open_points
 
@@ -532,7 +603,8 @@ def _option_lines(facts: FunctionFacts, call: LaunchCall) -> list[str]:
         ]
     usual = {"num_warps": "4", "num_stages": "2"}
     return [
-        f"    {name}={call.options.get(name, value)},{'' if name in call.options else '  # CHECK: of your launch'}"
+        f"    {name}={call.options.get(name, value)},"
+        + ("" if name in call.options and name not in call.guessed else "  # CHECK: of your launch")
         for name, value in usual.items()
         if "s." not in call.options.get(name, "")
     ]
@@ -571,16 +643,25 @@ def _lines(facts: FunctionFacts, call: LaunchCall, *, is_constant: bool) -> tupl
             is_decided = parameter.name in facts.decided or (facts.is_tuned and is_guess)
             if not answered and (is_decided or parameter.default is not None):
                 continue
-            value, note = (call.arguments[parameter.name], "") if answered else _constant(parameter)
+            value, note = (
+                (call.arguments[parameter.name], _several(call, parameter)) if answered else _constant(parameter)
+            )
             is_open = value == "..."
         elif parameter.name in call.arguments:
-            value, note, is_open = call.arguments[parameter.name], "", False
+            value, note = call.arguments[parameter.name], _several(call, parameter)
+            is_open = value == "..."
         else:
             value, note, is_open = _argument(parameter, call.tensors.get(parameter.name, Tensor()))
         lines.append(f'        "{parameter.name}": {value},' + (f"  # CHECK: {note}" if note else ""))
         if is_open:
             open_points.append(parameter.name)
     return lines, open_points
+
+
+def _several(call: LaunchCall, parameter: Parameter) -> str:
+    if call.arguments[parameter.name] == "...":
+        return ALONG
+    return "one of several in the source" if parameter.name in call.guessed else ""
 
 
 def _argument(parameter: Parameter, known: Tensor) -> tuple[str, str, bool]:
@@ -597,7 +678,7 @@ def _argument(parameter: Parameter, known: Tensor) -> tuple[str, str, bool]:
         block = f", block=({sides_of_block})" if sides_of_block else ""
         return f'Array(shape={shape}, dtype="{dtype}"{role}{index}{block})', note, is_open or "..." in block
     if parameter.kind == "stride":
-        return "...", "items from one to the next along this axis", True
+        return "...", ALONG, True
     if parameter.kind == "float":
         return "1.0", "value", False
     return f"s.{parameter.name}", "", False

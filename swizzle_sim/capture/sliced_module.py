@@ -28,6 +28,7 @@ from swizzle_sim.triton_source.source_file import SourceFile, opened, read_sourc
 from swizzle_sim.triton_source.top_level_slice import LAST, TopLevelSlice, reads_of, undefined
 from xcd_model.errors import CaptureError, LanguageError
 
+INDUCTOR = "torch._inductor.runtime.triton_helpers"  # Triton's code, which the kernels that Inductor writes call
 REAL = {"triton", "numpy", "packaging", "yaml", *sys.stdlib_module_names}
 LATER_ANNOTATIONS = __future__.annotations.compiler_flag
 _MODULES: dict[Path, SlicedModule] = {}
@@ -173,7 +174,9 @@ class SlicedModule:
         if name in ("importlib", "importlib.metadata") or (top == "importlib" and not fromlist):
             return self._metadata() if fromlist and name == "importlib.metadata" else self._importlib(name)
         if top == "torch":
-            found: Any = torch_for(self._arch)
+            place = self._place(INDUCTOR, 0) if name.startswith("torch._inductor") else None
+            there = place is not None and module_file(place)
+            found: Any = torch_for(self._arch, {INDUCTOR: self._at(place, INDUCTOR)} if place and there else {})
             for part in name.split(".")[1:] if fromlist else ():
                 found = getattr(found, part)
             return found

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import re
-from types import ModuleType, SimpleNamespace
+from collections.abc import Mapping
+from types import MappingProxyType, ModuleType, SimpleNamespace
 from typing import Any, NoReturn
 
 from swizzle_sim.workload.launch import ITEM_BYTES, Array
@@ -156,8 +157,8 @@ def torch_dtype(short: str) -> DtypeStandIn:
     return DtypeStandIn(TORCH_DTYPES[short], short)
 
 
-def torch_for(arch: str) -> ModuleType:
-    """Torch as far as kernels' files ask it which GPU there is."""
+def torch_for(arch: str, more: Mapping[str, Any] = MappingProxyType({})) -> ModuleType:
+    """Torch as far as kernels' files ask it which GPU there is, and ``more`` of it by full names."""
     properties = SimpleNamespace(
         gcnArchName=f"{arch}:sramecc+:xnack-", multi_processor_count=COMPUTE_UNITS[arch], warp_size=64,
         name=NAMES[arch], major=9, minor=4 if arch == "gfx942" else 5, shared_memory_per_block=LDS_BYTES[arch],
@@ -174,7 +175,7 @@ def torch_for(arch: str) -> ModuleType:
     }  # fmt: skip
     known |= {name: torch_dtype(short) for short, name in TORCH_DTYPES.items()}
     known |= {vendor: AttributeError(vendor) for vendor in OTHER_VENDORS}
-    known = {f"torch.{name}": value for name, value in known.items()}
+    known = {f"torch.{name}": value for name, value in known.items()} | dict(more)
     known["torch.version"] = module_of(StandIn("torch.version", known))  # kernels may ask it, but call no stand-in
     return module_of(StandIn("torch", known))
 

@@ -128,7 +128,8 @@ def stored_capture(
         with contextlib.suppress(CaptureError):
             trace, manifest = read_trace(path)
             if all(digest(file) == known for file, known in manifest["dependencies"].items()):
-                os.utime(path)
+                with contextlib.suppress(FileNotFoundError):  # a full cache has dropped it since
+                    os.utime(path)
                 return trace, manifest
     trace, manifest = capture_file(request, arch=arch, on_progress=on_progress)
     keep(request, trace, manifest)

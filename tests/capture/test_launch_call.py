@@ -446,3 +446,64 @@ def test_wrappers_step_by_step_and_host_descriptors_are_read(tmp_path):
     (tmp_path / "elsewhere.py").write_text(text, encoding="utf-8")
     kernel = replace(kernel, function=f"{tmp_path / 'elsewhere.py'}:_copy", config=1)
     assert kernel.at().constexprs == {"OUT": "tl.float16", "BM": 64, "EVEN": True}
+
+
+GUESSED = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def bmm_kernel(a, b, c, M, N, K, n, scale, sab, sam, sak, sbb, sbk, sbn, BM: tl.constexpr, BN: tl.constexpr):
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    tl.store(c + rows * n, tl.load(a + rows * sam + tl.program_id(1) * sab) + tl.load(b + rows * sbn) * scale)
+
+
+def same_as_before(index):
+    a = b = torch.empty(200, 400, dtype=torch.bfloat16)
+    bmm_kernel[(4, 1)](a, b, a, 200, 256, 400, 1, 1.0, *a.stride(), 1, *b.stride(), 1, BM=16, BN=16)
+
+
+def bmm(a, b, scale=None):
+    batch, M, K = a.shape
+    _, Kb, N = b.shape
+    assert K == Kb
+    assert N == M or M == 1
+    c = a.new_empty((batch, M, N))
+    whole = torch.empty((batch, M, N), dtype=a.dtype)
+    N *= 2
+    block = 64 if M > 64 else 32
+    wide, deep = tuned(M)
+    while deep < M:
+        block *= 2
+    grid = (triton.cdiv(M, 64), batch)
+    bmm_kernel[grid](a, b, c, M, N, K, whole.numel(), scale, *a.stride(), *b.stride(),
+                     BM=64 if M > 64 else 16, BN=block)
+"""
+
+
+def test_what_the_source_leaves_open_is_open_or_marked(tmp_path):
+    """Strides over unnamed sides, dtypes of other tensors, names that change, one of several, a self-test's numbers."""
+    text, to_complete = drafted(tmp_path, GUESSED.replace("_, Kb", "_, _").replace("    assert K == Kb\n", ""), "bmm")
+    assert to_complete == ["b", "sbb", "BN"]
+    for line in (
+        'sizes={"batch": 4, "M": 1024, "K": 1024, "N": 1024},',
+        '"c": Array(shape=(s.batch, s.M, s.N), dtype="fp16", role="out"),  # CHECK: dtype',
+        '"N": (s.N * 2),',
+        '"n": (s.batch * s.M * s.N),',
+        '"scale": 1.0,  # CHECK: value',
+        '"sbb": ...,  # CHECK',
+        '"sbk": s.N,',
+        '"BM": 64,  # CHECK: one of several in the source',
+    ):
+        assert line in text
+    (tmp_path / "bmm_kernel.py").unlink()
+    text, _ = drafted(tmp_path, GUESSED, "bmm_kernel")  # not the self-test's launch
+    assert '"b": Array(shape=(..., s.K, s.N)' in text and '"sbb": s.K * s.N,' in text and "Kb" not in text
+    two = (
+        GUESSED.replace("    grid = (", "    other[(1,)](a)\n    grid = (")
+        + "\n\n@triton.jit\ndef other(a):\n    pass\n"
+    )
+    with pytest.raises(CaptureError, match="bmm launches bmm_kernel, other: name one of them"):
+        drafted(tmp_path, two, "bmm")

@@ -17,8 +17,15 @@ FILES = {
     "pkg_of_test/platforms/plain.py": "class Plain:\n    name = 'plain'\n",
     "pkg_of_test/shim.py": "from pkg_of_test.platforms import VERSION, current\n\n"
     "if current.name == 'plain' and VERSION == '0':\n    import triton\n    import triton.language as tl\n",
-    "pkg_of_test/kernel.py": "from pkg_of_test.shim import tl, triton\n\n\n@triton.jit\n"
-    "def scale(x_ptr):\n    tl.store(x_ptr, tl.load(x_ptr) * 2)\n",
+    "pkg_of_test/kernel.py": "from pkg_of_test.shim import tl, triton\n"
+    "from torch._inductor.runtime import triton_heuristics, triton_helpers\n\n\n"
+    "@triton_heuristics.template(num_stages=3)\n@triton.jit\n"
+    "def scale(x_ptr):\n    tl.store(x_ptr, triton_helpers.twice(tl.load(x_ptr)))\n",
+    # torch is stood in for, but for the functions of Triton that its Inductor calls
+    "torch/_inductor/runtime/triton_compat.py": "import triton\n",
+    "torch/_inductor/runtime/triton_helpers.py": "import torch\nfrom .triton_compat import triton\n\n\n"
+    "@triton.jit\ndef twice(x):\n    return x * 2\n",
+    "torch/__init__.py": "raise ImportError('is not imported')\n",
 }
 
 
@@ -29,7 +36,9 @@ def test_a_name_that_a_module_makes_when_it_is_asked_for_it(tmp_path):
         (tmp_path / name).write_text(text)
     found = sliced_module.sliced_module(tmp_path / "pkg_of_test" / "kernel.py", "gfx942")
     try:
-        assert type(found.function("scale")).__name__ in ("JITFunction", "InterpretedFunction")
+        kinds = ("JITFunction", "InterpretedFunction")
+        assert type(found.function("scale")).__name__ in kinds
+        assert type(found.module.triton_helpers.twice).__name__ in kinds
     finally:
         sliced_module.forget_sliced()
 

@@ -121,6 +121,9 @@ def test_a_cache_of_triton_has_times_of_its_groups(read):
     (row,) = read("matmul.autotune.json", timings((1, 0.2), (8, 0.1), (4, 0.15))).rows
     assert row.named == "group_m(size=8)" and set(row.others) == {"row", "group_m(size=4)", "group_m(size=8)"}
     assert row.measured == pytest.approx({"row": 2.0, "group_m(size=8)": 1.0, "group_m(size=4)": 1.5})
+    whole = timings((8, 0.1)).replace('"GROUP_SIZE_M": 8', '"GROUP_SIZE_M": 8, "SPLIT_K": 2')
+    (split,) = read("split.autotune.json", whole).rows
+    assert (split.why, split.workgroups) == ("K is split", 2 * row.workgroups)
     about = {"best": "row", "verdict": "measure", "gains": {"row": 0.1}, "decides": "time", "error": "", "time_us": 1.0,
              "tolerance": 0, "same": [], "scores": {n: {"l2_hit_rate": 0.1} for n in row.measured}}  # fmt: skip
     found = finding(row, loaded("mi300x"), 1.0, about, "")

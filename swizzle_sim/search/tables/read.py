@@ -298,6 +298,8 @@ def _triton(path: Path, lines: list[str], document: Mapping[str, Any], key: Sequ
     alike = sorted((time, one["GROUP_M"]) for one, time in timed if {**one, "GROUP_M": group} == best)
     measured = {_grouped(one, ())[0]: time / fastest for time, one in reversed(alike)}
     found = _of_gemm(gemm, *_grouped(group, sorted({one["GROUP_M"] for one, _ in timed if "GROUP_M" in one})))
+    found["workgroups"] *= (split := best.get("SPLIT_K", 1))
+    found["why"] = "K is split" if split > 1 else found["why"]
     row = Row(line=1, sizes=sizes, gpu="", letters=json.dumps(best, sort_keys=True), measured=measured, **found)
     return Table(path, "triton", lines, (row,), lambda row, order, mark: "")
 
