@@ -91,7 +91,8 @@ class Effects:
         self.changed = self._lossy(stored_to)
         last = [self._flows[key] for key in whole]
         # whether something that is not read, or not seen, stores the tile
-        self.is_unfollowed = source.in_c and (not self._flows or any(UNFOLLOWED in flow for flow in last))
+        self.is_unfollowed = source.in_c and any(UNFOLLOWED in flow for flow in last)
+        self.is_unseen = source.in_c and not self._flows
         self.strides: set[str] = set()  # arguments that have to keep tiles apart
         if not self.changed and not all(map(self._keeps_apart, stored_to)):
             self.changed = max(self._lines.values(), default=1)
@@ -285,7 +286,7 @@ class Effects:
             self._lines[name] = stmt.lineno
 
     def _note_stores(self, stmt: ast.stmt, known: Mapping[str, Flow]) -> None:
-        within = {id(one) for node in ast.walk(stmt) if isinstance(node, ast.IfExp | ast.BoolOp | ast.Lambda)
+        within = {id(one) for node in ast.walk(stmt) if isinstance(node, ast.IfExp | ast.BoolOp | ast.Lambda | ast.ListComp)
                   for one in ast.walk(node)}  # fmt: skip
         for call in (one for one in ast.walk(stmt) if isinstance(one, ast.Call)):
             name = call.func.attr if isinstance(call.func, ast.Attribute) else self._called(call)
@@ -523,7 +524,7 @@ class Effects:
         function = self.source.named.get(name.rpartition(".")[2])
         if function is not None and self._depth < _MOST_CALLS:
             return {**dict.fromkeys(every, _NONE), **self._returned(call, function, known)}
-        if self.source.in_c and name not in _LOSSY_CALLS:
+        if self.source.in_c and name not in _LOSSY_CALLS and not name.startswith("refused_"):  # of the file, not read
             given = [*call.args[name == "unread" :], *(word.value for word in call.keywords)]  # without its text
             handed = self._each(given, known) if len(given) > 1 else every
             return {**handed, UNFOLLOWED: _NONE} if handed and name not in _MADE_OF else handed

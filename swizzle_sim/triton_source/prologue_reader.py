@@ -14,7 +14,7 @@ import copy
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TypeGuard
 
 from swizzle_sim.language.ir import COORDINATES, GRID_NAMES
 from swizzle_sim.language.rules import FUNCTIONS, RANGES
@@ -157,6 +157,7 @@ class PrologueReader:
             assumed=tuple(dict.fromkeys(self.assumed)),
             strides=self.strides,
             is_wide="int64" in ast.unparse(self.source.function(self.name)),
+            unsure=self._recounted(body, answers, spelled),
         )
 
     def _of_function(self) -> tuple[list[ast.stmt], list[str], list[str]]:
@@ -180,6 +181,25 @@ class PrologueReader:
         if not found or len(answers) != 2 or read & (loaded(ast.parse(launch)) - {"tl"}):
             return None
         return self._text([*self._constants(found), *found, *last], tuple(spelled))
+
+    def _recounted(self, body: list[ast.stmt], answers: Sequence[str], spelled: Sequence[str]) -> str:
+        """What to say where a kernel counts its tiles otherwise than the names of counts say: one that it is given is
+        assigned, or what one coordinate is a remainder of is the stride of the other, and no count."""
+        counts = {count_of(name, [*self.parameters, *GRID_NAMES]) for name in (*answers, *spelled)} | {"num_pids"}
+        every = [one for stmt in body for one in ast.walk(stmt) if isinstance(one, ast.Assign | ast.AugAssign)]
+        once = assigned_once(self.function)
+        for one in every:
+            own = stored(one) & counts & {*self.parameters}
+            by = ast.unparse(one.value.right) if _is_remainder(one.value) else ""
+            by = by if stored(one) & {*answers} and by in once and by not in counts and not rounded_up(once[by]) else ""
+            is_stride = any(by in self.flow.strides(name) for name in answers if name not in stored(one))
+            if (own and ast.unparse(one.value) not in own) or (by and is_stride):
+                said = ", ".join(sorted(own)) or by
+                return (
+                    f"line {one.lineno}: {said} may count other tiles than were launched: say what each coordinate "
+                    "counts up to, as tiles="
+                )
+        return ""
 
     def _refuse_offsets(self, names: Sequence[str]) -> None:
         """Refuse a name of the first item of a tile: ``pid_m *= BLOCK``, where ``cdiv(M, BLOCK)`` counts tiles."""
@@ -402,7 +422,8 @@ class PrologueReader:
             self.parameters,
         )
         effects = Effects(body, answers, self.source, facts)
-        self.assumed += [Premise("the tile that is computed is the one that is stored")] * effects.is_unfollowed
+        said = "the tile that is computed is the one that is stored"
+        self.assumed += [Premise(said)] * effects.is_unfollowed + [said] * effects.is_unseen
         own = sorted(one for one in effects.arrived if one.startswith(OWN_ID))
         if len(answers) == 2 and len(self._axes_read(body, answers)) > 1 and own:
             axis = own[-1].removeprefix(OWN_ID)
@@ -565,6 +586,10 @@ def _one_value(function: ast.FunctionDef) -> dict[str, ast.expr]:
                 others |= stored(one.target if isinstance(one, ast.AugAssign | ast.For) else one)
     return {name: values[0] for name, values in found.items()
             if name not in others and len({ast.unparse(one) for one in values}) == 1}  # fmt: skip
+
+
+def _is_remainder(value: ast.expr) -> TypeGuard[ast.BinOp]:
+    return isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mod)
 
 
 def _without_tile(body: list[ast.stmt], count: int, axes: int) -> list[ast.stmt]:
