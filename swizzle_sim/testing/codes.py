@@ -50,7 +50,7 @@ RULES = (
     Rule("SW299", "not-checked", "It is not read for another reason"),
     Rule("SW301", "file", "A file cannot be read", ("file",)),
     Rule("SW302", "syntax", "A text is no text of its language", ("syntax",)),
-    Rule("SW303", "option", "A comment or an option says something that does not fit", ("option", "unknown-name", "unsure")),
+    Rule("SW303", "option", "A comment or an option says something that does not fit", ("option", "unknown-name")),
     Rule("SW399", "not-readable", "What has a mark, or is a text, is outside of what is read"),
 )
 _BEGINS = {"failed": "SW1", "skipped": "SW2", "error": "SW3"}

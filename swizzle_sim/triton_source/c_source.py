@@ -73,7 +73,8 @@ _OF_AN_ID = re.compile(r"block_?id|workgroup_?id|group_id|\bw?pid|_pid|tile|\bw?
 _ANY = ast.FunctionDef("any", ast.arguments([], [], None, [], [], None, []), [ast.Pass()], [])
 # Casts by which what is const may be written to.
 _CASTS_AWAY = re.compile(
-    r"const_cast\s*<|(?:\(|reinterpret_cast\s*<)\s*(?:int|unsigned|long|u?int32_t)\s*(?:int\s*)?[&*]\s*[)>]"
+    r"const_cast\s*<|(?:\(|reinterpret_cast\s*<|\btypedef|\busing\s+\w+\s*=)\s*(?:int|unsigned|long|u?int32_t)"
+    r"\s*(?:int\s*)?[&*]"
 )
 _MOST_BYTES = 4_000_000
 

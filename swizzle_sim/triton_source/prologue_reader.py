@@ -14,7 +14,7 @@ import copy
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NoReturn, TypeGuard
+from typing import NoReturn
 
 from swizzle_sim.language.ir import COORDINATES, GRID_NAMES
 from swizzle_sim.language.rules import FUNCTIONS, RANGES
@@ -183,22 +183,17 @@ class PrologueReader:
         return self._text([*self._constants(found), *found, *last], tuple(spelled))
 
     def _recounted(self, body: list[ast.stmt], answers: Sequence[str], spelled: Sequence[str]) -> str:
-        """What to say where a kernel counts its tiles otherwise than the names of counts say: one that it is given is
-        assigned, or what one coordinate is a remainder of is the stride of the other, and no count."""
+        """What to say where a kernel counts its tiles anew: it assigns a count, or has a stride of its own."""
         counts = {count_of(name, [*self.parameters, *GRID_NAMES]) for name in (*answers, *spelled)} | {"num_pids"}
-        every = [one for stmt in body for one in ast.walk(stmt) if isinstance(one, ast.Assign | ast.AugAssign)]
-        once = assigned_once(self.function)
-        for one in every:
-            own = stored(one) & counts & {*self.parameters}
-            by = ast.unparse(one.value.right) if _is_remainder(one.value) else ""
-            by = by if stored(one) & {*answers} and by in once and by not in counts and not rounded_up(once[by]) else ""
-            is_stride = any(by in self.flow.strides(name) for name in answers if name not in stored(one))
-            if (own and ast.unparse(one.value) not in own) or (by and is_stride):
-                said = ", ".join(sorted(own)) or by
-                return (
-                    f"line {one.lineno}: {said} may count other tiles than were launched: say what each coordinate "
-                    "counts up to, as tiles="
-                )
+        once = {name: one for name, one in assigned_once(self.function).items() if not rounded_up(one)}
+        for one in (one for stmt in body for one in ast.walk(stmt) if isinstance(one, ast.Assign | ast.AugAssign)):
+            changed = stored(one) & counts & {*self.parameters} - {ast.unparse(one.value)}
+            if stored(one) & {*answers} and isinstance(one.value, ast.BinOp) and isinstance(one.value.op, ast.Mod):
+                strides = {by for name in answers if name not in stored(one) for by in self.flow.strides(name)}
+                changed |= strides & {ast.unparse(one.value.right)} & once.keys() - counts
+            if changed:
+                said = f"line {one.lineno}: {min(changed)} may count other tiles than those that were launched"
+                return f"{said}: say what each coordinate counts up to, as tiles="
         return ""
 
     def _refuse_offsets(self, names: Sequence[str]) -> None:
@@ -586,10 +581,6 @@ def _one_value(function: ast.FunctionDef) -> dict[str, ast.expr]:
                 others |= stored(one.target if isinstance(one, ast.AugAssign | ast.For) else one)
     return {name: values[0] for name, values in found.items()
             if name not in others and len({ast.unparse(one) for one in values}) == 1}  # fmt: skip
-
-
-def _is_remainder(value: ast.expr) -> TypeGuard[ast.BinOp]:
-    return isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mod)
 
 
 def _without_tile(body: list[ast.stmt], count: int, axes: int) -> list[ast.stmt]:
