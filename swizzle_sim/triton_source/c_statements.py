@@ -391,9 +391,10 @@ class Statements:
         return self._made_of_parts(place, "+" if is_address else operator * (place.type == "binary_expression"))
 
     def _is_own_call(self, place: Node) -> bool:
-        """Whether a place is a call of a function, a method or an operator of the file, which is not followed here."""
+        """Whether a place is a call of a function or a method of the file, or of what may be a lambda: not followed."""
         name = last_name(place.child_by_field_name("function")) if place.type == "call_expression" else ""
-        return name.rpartition(".")[2].rpartition("->")[2] in self.calls.functions
+        is_lambda = self.names.has_lambda and self.names.find(name) is not None
+        return is_lambda or name.rpartition(".")[2].rpartition("->")[2] in self.calls.functions
 
     def _is_given(self, place: Node) -> bool:
         """Whether elements are those of a parameter's, each of which may lie anywhere."""
