@@ -560,8 +560,9 @@ class Statements:
             return [self._effect("store", target, node)]
         if _steps(target) <= self._axes.get(known.name, 0):
             return []
-        lost = [_less(one) for one in self._mentioned(target)]  # by a pointer that it holds
-        return [placed(ast.Expr(ast.Call(ast.parse("tl.store", mode="eval").body, [ast.Constant(0), *lost], [])), node)]
+        less = [_less(one) for one in self._mentioned(target)]  # by a pointer that it holds
+        store: list[ast.expr] = [ast.Constant(0), *less]
+        return [placed(ast.Expr(ast.Call(ast.parse("tl.store", mode="eval").body, store, [])), node)]
 
     def _effect(self, word: str, place: Node, node: Node, own: str = "") -> ast.stmt:
         """``tl.store`` of the names that stand in a place, a call that nothing knows, or one of the file's own."""

@@ -21,7 +21,7 @@ from swizzle_sim.triton_source.source_file import SourceFile, defaults_of, liter
 
 NO_TILE = "no_tile"  # 1 in a workgroup that stores nothing
 OWN_ID = "own id "  # before an axis: an id that the tile is computed from, where it arrives at a store by itself
-MOVED = "moved "  # before what a coordinate is moved by before it has a stride
+MOVED = "moved"  # beside a coordinate that is moved by a number of tiles
 SHIFTED = "shifted"  # beside an address to which a number is added
 UNFOLLOWED = "unfollowed"  # beside what a call of C hands on that is not read: how is not known
 _GONE = "has_returned"
@@ -97,21 +97,13 @@ class Effects:
         self.strides: set[str] = set()  # arguments that have to keep tiles apart
         if not self.changed and not all(map(self._keeps_apart, stored_to)):
             self.changed = max(self._lines.values(), default=1)
-        is_moved = any(map(_is_moved, last))
-        if (self._flows and not whole) or is_moved or self._is_beside(whole):
+        less = {self._bases[key] for key in self._flows.keys() - {*whole}} - {""}
+        if (self._flows and not whole) or any(map(_is_moved, last)) or less & {self._bases[key] for key in whole}:
             self.changed = self.changed or max(self._lines.values(), default=1)
         self.arrived = arrived = {one for flow in self._flows.values() for one in flow}
         missing = [line for one, line in self._lines.items() if one.startswith("program_id") and one not in arrived]
         if self._flows and missing and not self._adds:
             self.changed = self.changed or missing[0]
-
-    def _is_beside(self, whole: Sequence[int]) -> bool:
-        """Whether one pointer is stored through at the tile and, moved or with less of the tile, beside it."""
-        found: dict[str, set[object]] = {}
-        for key, flow in self._flows.items():
-            moves = frozenset(one for one in flow if one.startswith(MOVED)) if key in whole else "less"
-            found.setdefault(self._bases[key], set()).add(moves)
-        return any(len(moves) > 1 for base, moves in found.items() if base)
 
     def noted(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """Statements with the notes of `NO_TILE` between them; none where every workgroup plainly stores."""
@@ -427,11 +419,9 @@ class Effects:
                 by, every = (node.left if right else node.right), [part for parts in both.values() for part in parts]
                 is_plain = any(what[-1] != "*" for what, _ in every)
                 counts = self._counts | {divisor.partition("|")[0] for _, divisor in every} - {""}
-                if self._is_number(by):
-                    both[SHIFTED] = _NONE
-                turned = is_plain and bool(right) and isinstance(op, ast.Sub)
-                if turned or (is_plain and self._is_number(by)) or {*self._factors(by)} & counts:
-                    both[f"{MOVED}{type(op).__name__} {ast.unparse(by)}"] = _NONE
+                is_number, turned = self._is_number(by), bool(right) and isinstance(op, ast.Sub)
+                if is_number or (is_plain and turned) or {*self._factors(by)} & counts:
+                    both[SHIFTED if is_number and not is_plain else MOVED] = _NONE
             return lost if any(one != other for one in sides[0] for other in sides[1]) else both  # neither has a stride
         if isinstance(op, ast.Mult):
             factor = node.right if left else node.left
@@ -607,7 +597,7 @@ def _is_moved(flow: Flow) -> bool:
     """Whether an address is moved by tiles, or by a number where all of a source arrives without a stride."""
     every = [(what, by.split("|")[1:]) for parts in flow.values() for what, by in parts]
     plain = any(what[:3] == "all" and all(one[0] == "[" for one in factors) for what, factors in every)
-    return any(one.startswith(MOVED) for one in flow) or (SHIFTED in flow and plain)
+    return MOVED in flow or (SHIFTED in flow and plain)
 
 
 def _multiplied(flow: Flow, factor: str, factors: Sequence[str]) -> Flow:
