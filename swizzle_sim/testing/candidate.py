@@ -221,6 +221,8 @@ def _load_read(target: Target) -> tuple[Candidate, Options]:
         options = replace(options, grids=(grid,), launch="", unsure=fixed if len(sides) == 1 else "")
     elif prologue.fixed and not (options.grids or target.options.launch):
         raise OptionError(fixed)
+    if prologue.unsure and not target.options.tiles:
+        options = replace(options, unsure=f"{target.name}: {prologue.unsure}")
     also = (*prologue.parameters, *prologue.free)
     inputs = TextCandidate(prologue.text, options.single, also).form.inputs
     known = {*options.sizes, *names_of(options.launch)}

@@ -72,7 +72,7 @@ def check_file(
     for target in targets:
         result = check_target(replace(target, marked=target.marked or bool(function), is_called=call), over)
         # of a function that is plainly no remap nothing is lost
-        if result.status != "skipped" or target.likely or result.code in (LOOP, "unsigned"):
+        if result.status != "skipped" or target.likely or result.code in (LOOP, "unsigned", "unsure"):
             yield result
 
 

@@ -43,7 +43,7 @@ def settle(candidate: Candidate, outcome: Outcome, options: Options, where: Wher
     """Prove what the launches tried support, where a proof is found; of a refuted one, diagnose it."""
     stated = where or options.where
     if not outcome.holds and options.unsure:
-        raise OptionError(options.unsure)
+        raise OptionError(options.unsure, code="unsure")
     if not outcome.holds:
         return diagnosed(candidate, outcome, options, stated)
     form = provable_form(candidate, options)

@@ -118,6 +118,8 @@ def _changed(node: ast.AST) -> Iterator[tuple[str, str]]:
             yield (f"{name}.{named.value!s}" if isinstance(named, ast.Constant) else name), f"line {node.lineno}"
         case ast.Call(ast.Name("setattr" | "delattr"), [ast.Subscript(), *_]) | ast.Call(ast.Name("exec")):
             yield ANYTHING, f"line {node.lineno}"
+        case ast.Call(ast.Name(name), [ast.Name("tl" | "triton" as given), *_]) if name not in ("getattr", "hasattr"):
+            yield given, f"line {node.lineno}"
         case ast.Subscript(ast.Call(ast.Name("globals" | "vars")), _, ast.Store() | ast.Del()):
             yield ANYTHING, f"line {node.lineno}"
         case ast.Call(ast.Attribute(ast.Call(ast.Name("globals" | "vars")), "update" | "pop" | "setdefault")):

@@ -67,7 +67,8 @@ def parameter_of(node: Node, calls: Calls) -> Variable | None:
     if name is None or declarator is None or of_type is None:
         return Variable(f"unnamed_{node.start_byte}", UNKNOWN, is_const=True)
     words = {text_of(one) for one in node.named_children if one.type == "type_qualifier"}
-    is_const, is_reference = "const" in words, declarator.type == "reference_declarator"
+    is_reference = declarator.type == "reference_declarator"
+    is_const = "const" in words and not (is_reference and calls.casts)
     kind = kind_of_type(text_of(of_type), calls.aliases)
     if text_of(of_type) == "auto" and (is_const or not is_reference):
         kind = UNSIGNED  # of whichever sign: no launch passes where it matters

@@ -82,6 +82,7 @@ class Calls:
     owners: dict[str, str] = field(default_factory=dict)  # class of each constant that is of one
     vague: frozenset[str] = frozenset()  # fields that are read of several records
     alike: bool = False  # whether classes have constants of one name
+    casts: bool = False  # whether a reference to what is const may be made one to what is not
     unread: dict[str, str] = field(default_factory=dict)  # names that are not read, and why
     divmods: frozenset[str] = frozenset()  # names of objects that divide by a number of theirs
     magic: frozenset[str] = frozenset()  # those of CK's, whose ``divmod(number, quotient, remainder)`` assigns both

@@ -71,6 +71,11 @@ _STATIC = re.compile(r"(?:\bextern\s+)?__(?:shared|constant|managed)__|\bthread_
 _ALONE = re.compile(r"(?:\breturn\b|[=(,+\-*/%<>!&|?:;{}\[])\s*\(\s*([A-Za-z_]\w*)\s*\)(?=\s*[-+*&(])")
 _OF_AN_ID = re.compile(r"block_?id|workgroup_?id|group_id|\bw?pid|_pid|tile|\bw?bid\b|wg_?id|xcd", re.IGNORECASE)
 _ANY = ast.FunctionDef("any", ast.arguments([], [], None, [], [], None, []), [ast.Pass()], [])
+# Casts by which what is const may be written to.
+_CASTS_AWAY = re.compile(
+    r"const_cast\s*<|(?:\(|reinterpret_cast\s*<|\btypedef|\busing\s+\w+\s*=)\s*(?:int|unsigned|long|u?int32_t)"
+    r"\s*(?:int\s*)?[&*]"
+)
 _MOST_BYTES = 4_000_000
 
 
@@ -106,6 +111,7 @@ class _File:
         self._has_id = False  # of the function that is read
         self.calls = Calls(aliases=aliases_in(text), included=self._included, divmods=divmods_in(text))
         self.calls.magic = divmods_in(text, "MDiv2?")
+        self.calls.casts = _CASTS_AWAY.search(text) is not None
         every = list(inside(root))
         self.definitions = [
             function_of(one, self.calls)

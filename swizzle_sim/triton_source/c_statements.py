@@ -57,6 +57,7 @@ from swizzle_sim.triton_source.c_types import (
     identifiers,
     inside,
     kind_of_type,
+    last_name,
     parts,
     said,
     text_of,
@@ -104,6 +105,7 @@ class Statements:
         self._spent: set[str] = set()  # names declared so far
         self._pointers = {one.name for one in parameters if one.kind == UNKNOWN}
         self._objects: dict[str, bool] = {}  # declared here and no pointers; whether each is made of a list of values
+        self._axes: dict[str, int] = {}  # of its arrays
         self._survey(body, [one.name for one in parameters])
         names.scopes[0] = {one.name: one for one in parameters}
         self.escaped = {name: (what, at) for name, what, at in escaped(body, names)}
@@ -341,6 +343,9 @@ class Statements:
         made_of = self._made_of(value) if value is not None else []
         name = text_of(names[0])
         variable = self._declare(name, UNKNOWN, node)
+        kinds = [one.type for one in inside(declarator)]
+        points = "parenthesized_declarator" in kinds or "reference_declarator" in kinds  # to an array
+        self._axes[variable.name] = 0 if points else kinds.count("array_declarator")
         word = "pointer &" if "reference" in declarator.type else "pointer "
         of_value = not any("pointer" in one.type or "reference" in one.type for one in inside(declarator))
         if of_value and not own:
@@ -377,10 +382,25 @@ class Statements:
         is_part = place.type == "field_expression" and known is not None and known.name in self._objects
         if narrow or is_part or operator not in ("+", "-", "*", "<<") or place.type == "conditional_expression":
             return [placed(_less(one), place) for one in mentioned]
-        if place.type == "lambda_expression" or not place.named_children:
+        if place.type == "lambda_expression" or self._is_own_call(place):
+            return [placed(_less(one), place) for one in mentioned]
+        if not place.named_children:
             return [*mentioned]
-        is_address = place.type == "subscript_expression" and known is not None and known.why.startswith("pointer ")
+        is_table = record is not None and record.type == "subscript_expression" and self._is_given(record)
+        is_address = place.type == "subscript_expression" and not is_table
         return self._made_of_parts(place, "+" if is_address else operator * (place.type == "binary_expression"))
+
+    def _is_own_call(self, place: Node) -> bool:
+        """Whether a place is a call of a function or a method of the file, or of what may be a lambda: not followed."""
+        name = last_name(place.child_by_field_name("function")) if place.type == "call_expression" else ""
+        is_lambda = self.names.has_lambda and self.names.find(name) is not None
+        return is_lambda or name.rpartition(".")[2].rpartition("->")[2] in self.calls.functions
+
+    def _is_given(self, place: Node) -> bool:
+        """Whether elements are those of a parameter's, each of which may lie anywhere."""
+        base = next((one for one in inside(place) if one.type == "identifier"), None)
+        known = self.names.find(text_of(base))
+        return known is not None and known == self.names.scopes[0].get(text_of(base))
 
     def _made_of_parts(self, place: Node, operator: str) -> list[ast.expr]:
         """Trees of a place's parts: in one with an operator, which a pointer and its index have, too."""
@@ -536,7 +556,13 @@ class Statements:
             ]
             lost = [(one, unread(node, "", [_less(named(one.name, node))])) for one in (own, *held)]
             return [self._lost(one, node, tree) for one, tree in lost]
-        return [self._effect("store", target, node)] if known is None or known.why != ARRAY else []
+        if known is None or known.why != ARRAY:
+            return [self._effect("store", target, node)]
+        if _steps(target) <= self._axes.get(known.name, 0):
+            return []
+        less = [_less(one) for one in self._mentioned(target)]  # by a pointer that it holds
+        store: list[ast.expr] = [ast.Constant(0), *less]
+        return [placed(ast.Expr(ast.Call(ast.parse("tl.store", mode="eval").body, store, [])), node)]
 
     def _effect(self, word: str, place: Node, node: Node, own: str = "") -> ast.stmt:
         """``tl.store`` of the names that stand in a place, a call that nothing knows, or one of the file's own."""
@@ -687,6 +713,16 @@ class Statements:
 
     def _lost(self, variable: Variable, node: Node, tree: ast.expr | None = None) -> ast.stmt:
         return assigned(variable.name, tree or unread(node), node)
+
+
+def _steps(place: Node | None) -> int:
+    """How many elements and pointers a place goes through."""
+    found = 0
+    while place is not None and (place.type in MEMORY or place.type == "parenthesized_expression"):
+        is_part = place.type == "field_expression" and "->" not in text_of(place)
+        found += place.type in MEMORY and not is_part
+        place = place.child_by_field_name("argument") or next(iter(place.named_children), None)
+    return found
 
 
 def _is_changed_by_another(variable: Variable) -> bool:

@@ -21,7 +21,8 @@ from swizzle_sim.triton_source.source_file import SourceFile, defaults_of, liter
 
 NO_TILE = "no_tile"  # 1 in a workgroup that stores nothing
 OWN_ID = "own id "  # before an axis: an id that the tile is computed from, where it arrives at a store by itself
-MOVED = "moved "  # before what a coordinate is moved by before it has a stride
+MOVED = "moved"  # beside a coordinate that is moved by a number of tiles
+SHIFTED = "shifted"  # beside an address to which a number is added
 UNFOLLOWED = "unfollowed"  # beside what a call of C hands on that is not read: how is not known
 _GONE = "has_returned"
 # What arrives of a source: all of it, or parts, each with its divisor and a star where it has been multiplied. A
@@ -91,24 +92,18 @@ class Effects:
         self.changed = self._lossy(stored_to)
         last = [self._flows[key] for key in whole]
         # whether something that is not read, or not seen, stores the tile
-        self.is_unfollowed = source.in_c and (not self._flows or any(UNFOLLOWED in flow for flow in last))
+        self.is_unfollowed = source.in_c and any(UNFOLLOWED in flow for flow in last)
+        self.is_unseen = source.in_c and not self._flows
         self.strides: set[str] = set()  # arguments that have to keep tiles apart
         if not self.changed and not all(map(self._keeps_apart, stored_to)):
             self.changed = max(self._lines.values(), default=1)
-        if (self._flows and not whole) or self._is_beside(whole):
+        less = {self._bases[key] for key in self._flows.keys() - {*whole}} - {""}
+        if (self._flows and not whole) or any(map(_is_moved, last)) or less & {self._bases[key] for key in whole}:
             self.changed = self.changed or max(self._lines.values(), default=1)
         self.arrived = arrived = {one for flow in self._flows.values() for one in flow}
         missing = [line for one, line in self._lines.items() if one.startswith("program_id") and one not in arrived]
         if self._flows and missing and not self._adds:
             self.changed = self.changed or missing[0]
-
-    def _is_beside(self, whole: Sequence[int]) -> bool:
-        """Whether one pointer is stored through at the tile and, moved or with less of the tile, beside it."""
-        found: dict[str, set[object]] = {}
-        for key, flow in self._flows.items():
-            moves = frozenset(one for one in flow if one.startswith(MOVED)) if key in whole else "less"
-            found.setdefault(self._bases[key], set()).add(moves)
-        return any(len(moves) > 1 for base, moves in found.items() if base)
 
     def noted(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """Statements with the notes of `NO_TILE` between them; none where every workgroup plainly stores."""
@@ -285,8 +280,8 @@ class Effects:
             self._lines[name] = stmt.lineno
 
     def _note_stores(self, stmt: ast.stmt, known: Mapping[str, Flow]) -> None:
-        within = {id(one) for node in ast.walk(stmt) if isinstance(node, ast.IfExp | ast.BoolOp | ast.Lambda)
-                  for one in ast.walk(node)}  # fmt: skip
+        maybe = ast.IfExp | ast.BoolOp | ast.Lambda | ast.ListComp
+        within = {id(one) for node in ast.walk(stmt) if isinstance(node, maybe) for one in ast.walk(node)}
         for call in (one for one in ast.walk(stmt) if isinstance(one, ast.Call)):
             name = call.func.attr if isinstance(call.func, ast.Attribute) else self._called(call)
             if name in _STORES or name.startswith("atomic_"):
@@ -424,14 +419,15 @@ class Effects:
                 by, every = (node.left if right else node.right), [part for parts in both.values() for part in parts]
                 is_plain = any(what[-1] != "*" for what, _ in every)
                 counts = self._counts | {divisor.partition("|")[0] for _, divisor in every} - {""}
-                turned = is_plain and bool(right) and isinstance(op, ast.Sub)
-                if turned or (is_plain and self._is_number(by)) or {*self._factors(by)} & counts:
-                    both[f"{MOVED}{type(op).__name__} {ast.unparse(by)}"] = _NONE
+                is_number, turned = self._is_number(by), bool(right) and isinstance(op, ast.Sub)
+                if is_number or (is_plain and turned) or {*self._factors(by)} & counts:
+                    both[SHIFTED if is_number and not is_plain else MOVED] = _NONE
             return lost if any(one != other for one in sides[0] for other in sides[1]) else both  # neither has a stride
         if isinstance(op, ast.Mult):
             factor = node.right if left else node.left
-            is_odd = isinstance(factor, ast.Constant) and (factor.value == 0 or not isinstance(factor.value, int))
-            return lost if (left and right) or is_odd else _multiplied(both, ast.unparse(factor), self._factors(factor))
+            factors = self._factors(factor)
+            is_odd = "0" in factors or (isinstance(factor, ast.Constant) and not isinstance(factor.value, int))
+            return lost if (left and right) or is_odd else _multiplied(both, ast.unparse(factor), factors)
         if isinstance(op, ast.FloorDiv | ast.Mod) and not right:
             return {one: self._left(node, parts) for one, parts in left.items()}
         return both if isinstance(op, ast.LShift) and not right else lost
@@ -523,7 +519,7 @@ class Effects:
         function = self.source.named.get(name.rpartition(".")[2])
         if function is not None and self._depth < _MOST_CALLS:
             return {**dict.fromkeys(every, _NONE), **self._returned(call, function, known)}
-        if self.source.in_c and name not in _LOSSY_CALLS:
+        if self.source.in_c and name not in _LOSSY_CALLS and not name.startswith("refused_"):  # of the file, not read
             given = [*call.args[name == "unread" :], *(word.value for word in call.keywords)]  # without its text
             handed = self._each(given, known) if len(given) > 1 else every
             return {**handed, UNFOLLOWED: _NONE} if handed and name not in _MADE_OF else handed
@@ -565,7 +561,7 @@ class Effects:
     def _lossy(self, flows: list[Flow]) -> int:
         """Line before which the tile was whole, where less than it arrives at every store; else 0."""
         for one, parts in ((one, parts) for flow in flows for one, parts in flow.items()):
-            if not _is_whole(parts) and not one.startswith((OWN_ID, UNFOLLOWED, MOVED)):
+            if not _is_whole(parts) and not one.startswith((OWN_ID, UNFOLLOWED, MOVED, SHIFTED)):
                 return max([self._lines.get(one, 0), 1])
         return 0
 
@@ -595,6 +591,13 @@ def _is_whole(parts: Parts) -> bool:
         for kind in ("Floor", "Mod")
     )
     return any(by == other and (one or two) for by, one in quotients for other, two in rests)
+
+
+def _is_moved(flow: Flow) -> bool:
+    """Whether an address is moved by tiles, or by a number where all of a source arrives without a stride."""
+    every = [(what, by.split("|")[1:]) for parts in flow.values() for what, by in parts]
+    plain = any(what[:3] == "all" and all(one[0] == "[" for one in factors) for what, factors in every)
+    return MOVED in flow or (SHIFTED in flow and plain)
 
 
 def _multiplied(flow: Flow, factor: str, factors: Sequence[str]) -> Flow:

@@ -157,6 +157,7 @@ class PrologueReader:
             assumed=tuple(dict.fromkeys(self.assumed)),
             strides=self.strides,
             is_wide="int64" in ast.unparse(self.source.function(self.name)),
+            unsure=self._recounted(body, answers, spelled),
         )
 
     def _of_function(self) -> tuple[list[ast.stmt], list[str], list[str]]:
@@ -180,6 +181,20 @@ class PrologueReader:
         if not found or len(answers) != 2 or read & (loaded(ast.parse(launch)) - {"tl"}):
             return None
         return self._text([*self._constants(found), *found, *last], tuple(spelled))
+
+    def _recounted(self, body: list[ast.stmt], answers: Sequence[str], spelled: Sequence[str]) -> str:
+        """What to say where a kernel counts its tiles anew: it assigns a count, or has a stride of its own."""
+        counts = {count_of(name, [*self.parameters, *GRID_NAMES]) for name in (*answers, *spelled)} | {"num_pids"}
+        once = {name: one for name, one in assigned_once(self.function).items() if not rounded_up(one)}
+        for one in (one for stmt in body for one in ast.walk(stmt) if isinstance(one, ast.Assign | ast.AugAssign)):
+            changed = stored(one) & counts & {*self.parameters} - {ast.unparse(one.value)}
+            if stored(one) & {*answers} and isinstance(one.value, ast.BinOp) and isinstance(one.value.op, ast.Mod):
+                strides = {by for name in answers if name not in stored(one) for by in self.flow.strides(name)}
+                changed |= strides & {ast.unparse(one.value.right)} & once.keys() - counts
+            if changed:
+                said = f"line {one.lineno}: {min(changed)} may count other tiles than those that were launched"
+                return f"{said}: say what each coordinate counts up to, as tiles="
+        return ""
 
     def _refuse_offsets(self, names: Sequence[str]) -> None:
         """Refuse a name of the first item of a tile: ``pid_m *= BLOCK``, where ``cdiv(M, BLOCK)`` counts tiles."""
@@ -402,7 +417,8 @@ class PrologueReader:
             self.parameters,
         )
         effects = Effects(body, answers, self.source, facts)
-        self.assumed += [Premise("the tile that is computed is the one that is stored")] * effects.is_unfollowed
+        said = "the tile that is computed is the one that is stored"
+        self.assumed += [Premise(said)] * effects.is_unfollowed + [said] * effects.is_unseen
         own = sorted(one for one in effects.arrived if one.startswith(OWN_ID))
         if len(answers) == 2 and len(self._axes_read(body, answers)) > 1 and own:
             axis = own[-1].removeprefix(OWN_ID)

@@ -52,6 +52,8 @@ class Prologue:
         Whether it casts to 64 bits, in which no value of the text is held.
     counted : MappedText or None
         The text in the grid's own counts of tiles, where it reads its sizes for nothing else: what a proof speaks of.
+    unsure : str
+        What to say where it fails, as its tiles may be others than the names of its counts say.
     """
 
     text: MappedText
@@ -71,3 +73,4 @@ class Prologue:
     assumed: tuple[str, ...] = ()
     strides: tuple[str, ...] = ()
     is_wide: bool = False
+    unsure: str = ""

@@ -61,6 +61,10 @@ class TileFlow:
             found = next(([*pair] for pair in pairs if not any(map(counts_tiles, self._reached[pair[1]]))), [])
         return found if len(found) in (1, 2) else []
 
+    def strides(self, name: str) -> set[str]:
+        """What a coordinate is multiplied by on its way to an address."""
+        return self._reached.get(name, set())
+
     def count_of(self, name: str) -> ast.expr | None:
         """Quotient that counts what a coordinate runs over; None where none, or more than one, does."""
         by = self._reached.get(name, set())

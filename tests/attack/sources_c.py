@@ -169,6 +169,8 @@ class _Maker:
             f"__device__ int {name}(int* v, int w) {{ *v = w / 2; return *v; }}\n",
             f"__device__ void {name}(int (&v)[1], int w) {{ v[0] = w; }}\n",
             f"__device__ void {name}(int& v, const int& w) {{ v = v - w; v = v + w; }}\n",
+            f"__device__ void {name}(int const& v, int w) {{ const_cast<int&>(v) = w; }}\n",
+            f"using R{name} = int*;\n__device__ void {name}(int const& v, int w) {{ *(R{name})&v = w; }}\n",
             f"template <class... T> __device__ void {name}(T&&... v) {{ ((v = 1), ...); }}\n",
             f"__device__ int& {name}(int& v, int) {{ return v; }}\n",
         ]))  # fmt: skip
@@ -365,6 +367,11 @@ _CALLEES = (
     ("", "auto put = [&](int m, int n, int w) { return AT; };\nc[put(pid_m, pid_n, num_pid_n)] += 1;"),
     ("", "auto put = [](float& x) { x += 1; };\nput(c[AT]);"),
     ("", "float& x = c[AT];\nx += 1;"),
+    ("float* put(float* c, int m) { return c + m; }", "float* d = put(c, AT);\n*d += 1;"),
+    ("float* put(float* c, int m) { return c + m; }", "auto d = put(c, pid_m);\nd[pid_n] += 1;"),
+    ("template <class P> void put(P d, int n) { d[n] += 1; }", "put(c + pid_m, pid_n);"),
+    ("template <int Z> int put(int m, int n, int w) { return m * w * Z + n; }", "c[put<0>(pid_m, pid_n, num_pid_n)] += 1;"),
+    ("struct Out { float* c; float* at(int m) { return c + m; } };", "Out out{c};\nout.at(pid_m)[pid_n] += 1;"),
 )  # fmt: skip
 
 
@@ -383,6 +390,11 @@ _BESIDE = (
     "int m = pid_m, n = pid_n;\nstd::exchange_(m, n);\nc[m * num_pid_n + n] += 1;",
     "const int m = pid_m;\nconst int& r = m;\nc[r * num_pid_n + pid_n] += 1;",
     "pid_m > 0 && (c[pid_m * num_pid_n + pid_n] += 1);", "unsigned char m = pid_m * 64;\nc[m / 64 * num_pid_n + pid_n] += 1;",
+    "float* row[1] = {c + pid_m};\nrow[0][pid_n] += 1;", "float* row[1] = {c + pid_m * num_pid_n};\nrow[0][pid_n] += 1;",
+    "float* d = c + pid_m;\nfloat** e = &d;\n(*e)[pid_n] += 1;", "static float* d;\nd = c + pid_m;\nd[pid_n] += 1;",
+    "float (*d)[4] = (float (*)[4])c;\nd[pid_m][pid_n] += 1;", "[&] { if (pid_m == 2) return; c[pid_m * num_pid_n + pid_n] += 1; }();",
+    "c[pid_m * num_pid_n + pid_n + 1] += 1;", "c[pid_m * num_pid_n - 1 + pid_n] += 1;", "int at = pid_m * num_pid_n + pid_n;\nat--;\nc[at] += 1;",
+    "constexpr int none = 0;\nc[pid_m * num_pid_n * none + pid_n] += 1;",
     "bool m = pid_m;\nc[m * num_pid_n + pid_n] += 1;", "while (pid_m == 2) return;\nc[pid_m * num_pid_n + pid_n] += 1;",
 )  # fmt: skip
 
@@ -410,6 +422,10 @@ def kernel(draw: Random) -> Source:
         f"int pid_m = g + id % ({group} * num_pid_n) % rows;\nint pid_n = id % ({group} * num_pid_n) / rows;",
         "const unsigned rest = num_pid_m * num_pid_n - 1 - id;\nint pid_m = rest / num_pid_n, pid_n = rest % num_pid_n;",
     ])  # fmt: skip
+    maps = (
+        draw.choice(["", "", "", "", "", "", "if (num_pid_n > 5) num_pid_n = 5;\n", "num_pid_m = min(num_pid_m, 5);\n"])
+        + maps
+    )
     names = ["id", "num_pid_m", "num_pid_n"]
     noise = make.statements(list(names), 0) if draw.random() < 0.4 else ""
     guard = draw.choice([

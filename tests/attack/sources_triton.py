@@ -57,6 +57,8 @@ def kernel(draw: Random) -> Source:
         "at = c_ptr + pid_m\ntl.store(at + pid_n * 1, 1)", "row, col = pid_n, pid_m\ntl.store(c_ptr + row * num_pid_n + col, 1)",
         "at = c_ptr + pid_m * num_pid_n\nat += pid_n\ntl.store(at, 1)",
         "at = c_ptr + pid_m * num_pid_n\nat += pid_n // 2\ntl.store(at, 1)",
+        f"[{plain} for k in range(pid_m)]", "tl.store(c_ptr + pid_m * num_pid_n + pid_n + 1, 1)",
+        "tl.store(c_ptr + pid_m * num_pid_n * (CONSTANT - 1) + pid_n, 1)",
         "put(c_ptr, pid_m, pid_n, num_pid_n)", "row = pid_m if pid_m > 2 else 2\ntl.store(c_ptr + row * num_pid_n + pid_n, 1)",
         "row = pid_m\nif num_pid_m > 3:\n    row = pid_m ^ 1\ntl.store(c_ptr + row * num_pid_n + pid_n, 1)",
         "row = pid_m // 2 * 2 + pid_m % 2\ntl.store(c_ptr + row * num_pid_n + pid_n, 1)",
@@ -160,7 +162,7 @@ def _helpers(draw: Random) -> tuple[str, dict[str, str]]:
                              f"{names['cdiv']} = lambda a, b: {up}\n",
                              f"def {names['cdiv']}(a, b):\n    return {up}\n"])  # fmt: skip
     if draw.random() < 0.05:
-        text += draw.choice(["tl.cdiv = lambda a, b: a // b\n", "setattr(tl, 'minimum', lambda a, b: a)\n", "tl.int32 = tl.int8\n",
+        text += draw.choice(["tl.cdiv = lambda a, b: a // b\n", "setattr(tl, 'minimum', lambda a, b: a)\n", "def patch(m):\n    m.cdiv = lambda a, b: a // b\npatch(tl)\n", "tl.int32 = tl.int8\n",
                              "globals()['same'] = half\n", "same = half\n", "del same\nsame = half\n", "class same:\n    def __new__(c, a):\n        return a // 2\n"])  # fmt: skip
     if draw.random() < 0.2:
         text += "@triton.jit\ndef min(a, b):\n    return a if a > b else b\n"

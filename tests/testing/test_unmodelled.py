@@ -46,6 +46,8 @@ WRONG_IN_C = {
     "switch": function("switch (num_pids) { case 3: rest = 0; }"),
     "break": function("for (int k = 0; k < 4; k++) { if (k == 1) break; rest += 1; }"),
     "const away": function("const int kept = rest;\nconst_cast<int&>(kept) = 0;\nrest = kept;"),
+    "const of a parameter away": function("set(rest);", "void set(const int& v) { const_cast<int&>(v) = 0; }\n"),
+    "const away by an alias": function("set(rest);", "using R = int*;\nvoid set(const int& v) { *(R)&v = 0; }\n"),
     "field": function("args.rest = 0;\nrest = args.rest;"),
     "variable of the file": function("rest = SPARE;", "int SPARE = 3;\n"),
     "macro that nothing defines": function("RESET_REST;"),
@@ -522,3 +524,29 @@ def test_a_store_through_a_descriptor_is_a_store(tmp_path):
     (tmp_path / "k.py").write_text(text)
     (found,) = check_file(tmp_path / "k.py", function="k")
     assert found.verdict == "proved", found.message
+
+
+@pytest.mark.parametrize(("store", "above"), [
+    ("float* row[1] = {c + pid_m};\nrow[0][pid_n] += 1;", ""), ("float* d = c + pid_m;\nfloat** e = &d;\n(*e)[pid_n] += 1;", ""),
+    ("static float* d;\nd = c + pid_m;\nd[pid_n] += 1;", ""), ("auto d = at(c, pid_m);\nd[pid_n] += 1;", "float* at(float* c, int m) { return c + m; }\n"),
+    ("put(c + pid_m, pid_n);", "template <class P> void put(P d, int n) { d[n] += 1; }\n"), ("c[pid_m * num_pid_n - 1 + pid_n] += 1;", ""),
+    ("c[at<0>(pid_m, pid_n, num_pid_n)] += 1;", "template <int Z> int at(int m, int n, int w) { return m * w * Z + n; }\n"),
+    ("[&] { if (pid_m == 2) return; c[pid_m * num_pid_n + pid_n] += 1; }();", ""),
+])  # fmt: skip
+def test_an_address_that_is_not_of_the_tile_alone_is_not_proved(tmp_path, store, above):
+    found = _of_kernel(tmp_path, f"int pid_m = id / num_pid_n, pid_n = id % num_pid_n;\n{store}", above)
+    assert found.status == "skipped" or (found.verdict != "proved" and "supposing" in found.message), found.message
+
+
+@pytest.mark.parametrize("count", ["num_pid_n = min(num_pid_n, 5);\nint w = num_pid_n;", "int w = min(num_pid_n, 5);"])
+def test_a_kernel_that_counts_its_tiles_anew_is_not_refuted(tmp_path, count):
+    found = _of_kernel(tmp_path, f"{count}\nint pid_m = id / w, pid_n = id % w;\nc[pid_m * w + pid_n] += 1;")
+    assert found.status in ("skipped", "error") and "tiles=" in found.message, found.message
+
+
+def _of_kernel(folder, body, above=""):
+    path = folder / "k.hip"
+    head = f"{C}{above}__global__ void gemm(float* c, int num_pid_m, int num_pid_n) {{\nconst int id = blockIdx.x;\n"
+    path.write_text(f"{head}{body}\n}}\n", encoding="utf-8")
+    (found,) = check_file(path, function="gemm")
+    return found
