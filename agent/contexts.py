@@ -146,9 +146,8 @@ def everything(scorer: Scorer) -> str:
     for bin_ in range(min(RAW_BINS, traffic.timeline.shape[0])):
         rows = (f"bin {bin_} XCD {x}: {' '.join(map(str, row))}" for x, row in enumerate(traffic.timeline[bin_]))
         lines += rows
-    own = scorer.gpu.name
-    devices = [_facts(gpu(name)) for name in sorted(gpu_names(), key=lambda name: (name != own, name))]
-    return "\n\n".join(["\n".join(lines), *devices])[: OVERLOAD_TOKENS * CHARS_PER_TOKEN]
+    others = (gpu(name) for name in sorted(gpu_names()) if name != scorer.gpu.name)
+    return "\n\n".join(["\n".join(lines), *map(_facts, (scorer.gpu, *others))])[: OVERLOAD_TOKENS * CHARS_PER_TOKEN]
 
 
 def _facts(device: Gpu) -> str:

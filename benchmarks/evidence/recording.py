@@ -17,6 +17,7 @@ from swizzle_agent.transcript import END, INPUTS, STEP, Exchange, Transcript
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.search.history import Attempt, History
 from xcd_model.errors import RunError
+from xcd_model.spec.load import load_gpu
 
 FORMAT = 1
 NOTES = (STEP, END, INPUTS)  # kinds that a repetition reads
@@ -83,8 +84,22 @@ def restore(recording: Mapping[str, Any], folder: Path) -> Path:
 
 def repeat_recording(path: Path, folder: Path) -> dict[str, Any]:
     """Repeat a recorded run below a folder, with no model; its recording, equal to the first where nothing changed."""
-    recorded = restore(read_recording(path), folder / "recorded")
+    recording = read_recording(path)
+    recording["about"]["gpu_description"] = _of_its_day(recording["about"], path.parent)
+    recorded = restore(recording, folder / "recorded")
     return record(repeat_run(recorded, folder / "repeated").folder)
+
+
+def _of_its_day(about: Mapping[str, Any], folder: Path) -> Any:
+    """Description of a recording's GPU, facts in the order of the GPU file of its day, which lies beside it.
+
+    Prompts that list facts keep that order, and a recording sorts keys.
+    """
+    for file in sorted(folder.glob(f"{about['gpu']}-*.toml")):
+        described = load_gpu(file).as_dict()
+        if json.loads(json.dumps(described)) == about["gpu_description"]:
+            return described
+    return about["gpu_description"]
 
 
 def _as_dict(one: Attempt) -> dict[str, Any]:

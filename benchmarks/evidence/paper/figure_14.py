@@ -53,7 +53,12 @@ def gather(settings: Settings, found: Mapping[str, Mapping[str, Any]]) -> dict[s
                 "families": arms["families"]["rates"],
                 "search": arms["search"]["rates"],
                 "models": [
-                    {"label": f"{', '.join(run.models)}, {run.context}", "replay": run.replay, "rates": run.rates}
+                    {
+                        "label": f"{', '.join(run.models)}, {run.context}",
+                        "replay": run.replay,
+                        "rates": run.rates,
+                        "today": run.today,
+                    }
                     for run in runs
                     if (run.kernel, run.problem, run.gpu) == (name, problem, GPU)
                 ],
@@ -137,8 +142,10 @@ def words(data: Mapping[str, Any]) -> str:
             )
     heads = ("kernel", "arm", "evaluations", "launch order [%]", "best [%]", "gain [points]", "best found after")
     models = [run for row in data["kernels"] for run in row["models"]]
+    before = sum(not run.get("today", True) for run in models)
+    of_then = f", {before} of them with the GPU as it was described on their day" if before else ""
     said = (
-        f"Lines of models: {len(models)} recorded runs, hit rates as recorded."
+        f"Lines of models: {len(models)} recorded runs, hit rates as recorded{of_then}."
         if models
         else f"Models: {NO_RUN} on these kernels."
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 from swizzle_benchmarks.evidence.recording import attempts_of, read_recording
 from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.ranking import Ranking
+from xcd_model import gpu
 
 FOLDER = Path(__file__).with_name("recorded")  # recordings that are committed; `studies/recorded` holds one's own
 
@@ -26,6 +28,7 @@ class Recorded:
     run: str
     models: tuple[str, ...]
     when: str  # day of the first answer
+    today: bool  # whether its GPU is described today as it was then; a repetition has the description of that day
     attempts: tuple[Attempt, ...]  # the baseline and what the models proposed
 
     @property
@@ -55,5 +58,6 @@ def _recorded(name: str, recording: Mapping[str, Any]) -> Recorded:
         run=name,
         models=tuple(settings["models"]),
         when=min((one["at"][:10] for one in recording["exchanges"]), default=""),
+        today=about["gpu_description"] == json.loads(json.dumps(gpu(about["gpu"]).as_dict())),
         attempts=tuple(attempts_of(recording)),
     )
