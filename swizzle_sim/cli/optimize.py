@@ -136,6 +136,8 @@ def _as_before(
         seed=run.seed or about["seed"],
         jitter=run.jitter or about["jitter_ns"],
     )
+    if "settings" in about:  # of a run of models, whose prompts say what was compiled
+        run = replace(run, compile=run.compile and bool(about["settings"].get("compile")))
     if proposer == "families" and "settings" in about:
         proposer = "two-stage" if about["settings"].get("stage_two") else "direct"
     elif proposer == "families":

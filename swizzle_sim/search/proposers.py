@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from swizzle_sim.base.progress import Progress
-from swizzle_sim.capture.kernel_file import line_of, load_file, words_of
+from swizzle_sim.capture.kernel_file import is_own, line_of, own_function, words_of
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.candidates import Candidate, family_specs, has_families
 from swizzle_sim.search.history import Attempt
@@ -73,9 +73,9 @@ def load_proposer(name: str) -> Callable[[Task], Proposed]:
     """Proposer of the registry, or the generator ``FUNCTION`` of ``FILE.py:FUNCTION``."""
     if name == "families":
         return families
-    file, colon, function = name.rpartition(":")
-    if file.endswith(".py") or name.endswith(".py"):
-        found = _from_file(Path(file if colon else name), function if colon else "")
+    if is_own(name):
+        advice = ": a strategy yields candidates, see docs/howto/search-strategy.md"
+        found = own_function(name, inspect.isgeneratorfunction, "is no generator function", advice)
     else:
         known = registered(GROUP)
         if name not in known:
@@ -88,26 +88,6 @@ def load_proposer(name: str) -> Callable[[Task], Proposed]:
     except TypeError:
         raise RunError(f"{name}: a strategy takes one argument, the judge") from None
     return lambda task: _propose(found, name, task)
-
-
-def _from_file(path: Path, function: str) -> Any:
-    """A generator function of a user's file."""
-    module = load_file(path.resolve())
-    found = getattr(module, function, None)
-    if inspect.isgeneratorfunction(found):
-        return found
-    listed = [
-        key
-        for key, one in vars(module).items()
-        if inspect.isgeneratorfunction(one) and one.__module__ == module.__name__
-    ]
-    has = f"the file has {', '.join(listed) or 'none'}"
-    if not function:
-        raise RunError(f"{path}: name the function after a colon, {path}:FUNCTION; {has}")
-    if found is None:
-        raise RunError(f"{path} has no {function}; {has}")
-    why = f"is no generator function; {has}: a strategy yields candidates"
-    raise RunError(f"{path}: {function} {why}, see docs/howto/search-strategy.md")
 
 
 def _watched(strategy: Any, on_nothing: Callable[[bool], bool]) -> Strategy:
