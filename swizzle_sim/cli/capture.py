@@ -19,8 +19,10 @@ Seed = Annotated[int, option("--seed", help="Seed of the inputs and of the workg
 
 def capture(
     kernel: File,
-    output: Annotated[Path, option("--output", "--out", "-o", help="Trace file to write, such as my.trace.npz.")],
     sizes: Sizes = None,
+    output: Annotated[
+        Path | None, option("--output", "--out", "-o", help="Trace file to write, by default FILE.trace.npz here.")
+    ] = None,
     full: Full = False,
     line_bytes: Annotated[int, option("--line-bytes", help="Cache line of the trace, in bytes.", hidden=True)] = 128,
     seed: Seed = 0,
@@ -29,6 +31,7 @@ def capture(
     """Capture what every workgroup of a Triton kernel touches, with no GPU; other commands take the trace file."""
     from swizzle_sim.capture.trace_file import write_trace
 
+    output = output or Path(f"{Path(kernel.partition(':')[0]).stem}.trace.npz")
     if output.suffix != ".npz":
         raise CaptureError(f"{output}: a trace file ends in .npz, such as {output.stem}.trace.npz", code="trace-file")
     if not output.parent.is_dir():
