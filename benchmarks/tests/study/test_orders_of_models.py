@@ -55,7 +55,7 @@ pid_y = seq * 32 + 4 * x + j % 4
             "attention_persistent",
             {},
             PERSISTENT,
-            ("contiguous+blocks(rows=16, cols=4, size=1)", "panel_snake(width=4)"),
+            ("contiguous+paired(size=32)", "panel_snake(width=1)"),
         ),
         ("attention_persistent", {"S": 8192}, LONGER, ("contiguous+paired(size=32)", "panel_snake(width=8)")),
         ("attention_varlen", {}, PACKED, ("chunked(chunk=64)+hilbert",)),
