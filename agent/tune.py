@@ -121,10 +121,8 @@ def _worth_tuning(program: Any, judges: Sequence[_Judge], say: Callable[[str], N
     """Kernels on which there is something to gain that the program does not gain already."""
     left = []
     for judge in judges:
-        if judge.settled:
-            say(f"{judge.name}: left out, its launch order leaves nothing to gain")
-        elif (paid := _rewards(program, [judge])[judge.name]) >= FULL_MARKS:
-            say(f"{judge.name}: left out, its reward is {paid:.3f} with the instructions as shipped")
+        if judge.settled or _rewards(program, [judge])[judge.name] >= FULL_MARKS:
+            say(f"{judge.name}: left out, nothing is left to gain beyond the instructions as shipped")
         else:
             left.append(judge)
     return left

@@ -20,6 +20,7 @@ from xcd_model import Gpu
 DONE = "done"  # in place of a swizzle: no better order is expected
 REFUSED = {"parse": 0.0, "grid": 0.1, "bound": 0.0}  # of a candidate without a score, by its stage
 NO_BETTER = 0.2
+REWARDS = "swizzle_sim.rewards"  # entry points
 Reward = Callable[[Attempt, Scorer], float]
 
 

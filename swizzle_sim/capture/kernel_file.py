@@ -8,14 +8,13 @@ import site
 import sys
 import sysconfig
 import traceback
-from collections.abc import Callable
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import Any
 
 from swizzle_sim.capture.block_pointers import give_block_pointers
 from swizzle_sim.capture.sliced_module import forget_sliced, sliced_files, sliced_module
-from xcd_model.errors import CaptureError, RunError
+from xcd_model.errors import CaptureError
 
 LOADED = "swizzle_sim_loaded_"  # prefix of the module names of users' files
 JITTED = ("JITFunction", "InterpretedFunction")
@@ -56,29 +55,6 @@ def load_file(path: Path, beside: Path | None = None) -> Any:
             remedy = f'; declare the kernel without importing its file: Kernel("{where}:FUNCTION", ...)'
         raise CaptureError(f"{line_of(error, path)}: {words_of(error)}{remedy}", code="declaration") from error
     return module
-
-
-def is_own(word: str) -> bool:
-    """Whether a word names a user's file, with a function of it or without."""
-    return word.endswith(".py") or word.rpartition(":")[0].endswith(".py")
-
-
-def own_function(
-    word: str, accepts: Callable[[Any], bool] = callable, wrong: str = "is no function", advice: str = ""
-) -> Any:
-    """Load the function of a user's file, ``FILE.py:FUNCTION``; where it has none, the error says which there are."""
-    file, _, function = (word, "", "") if word.endswith(".py") else word.rpartition(":")
-    module = load_file(Path(file).resolve())
-    found = getattr(module, function, None)
-    if accepts(found):
-        return found
-    there = [key for key, one in vars(module).items() if accepts(one) and one.__module__ == module.__name__]
-    has = f"the file has {', '.join(there) or 'none'}"
-    if not function:
-        raise RunError(f"{file}: name the function after a colon, {file}:FUNCTION; {has}")
-    if found is None:
-        raise RunError(f"{file} has no {function}; {has}")
-    raise RunError(f"{file}: {function} {wrong}; {has}{advice}")
 
 
 def error_file(error: BaseException) -> str:

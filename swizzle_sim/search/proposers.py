@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from swizzle_sim.base.progress import Progress
-from swizzle_sim.capture.kernel_file import is_own, line_of, own_function, words_of
+from swizzle_sim.capture.kernel_file import line_of, words_of
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.candidates import Candidate, family_specs, has_families
+from swizzle_sim.search.extensions import load_own
 from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.judge import Judge
 from swizzle_sim.search.loop import Run, RunConfig, Strategy, about_run, open_run, run
@@ -26,9 +27,9 @@ from swizzle_sim.search.recorded import at_sizes
 from swizzle_sim.search.strategies.families import SETTLED, is_settled, optimize
 from swizzle_sim.search.strategies.halving import EVALUATIONS, SearchPlan, is_evaluation, search
 from swizzle_sim.search.templates import Template, family_template, load_templates
-from swizzle_sim.workload.kernels import Kernel, registered
+from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Gpu
-from xcd_model.errors import RunError, SearchError, SwizzleSimError, UnknownName
+from xcd_model.errors import RunError, SearchError, SwizzleSimError
 
 GROUP = "swizzle_sim.proposers"
 SHOWN = 5
@@ -73,14 +74,8 @@ def load_proposer(name: str) -> Callable[[Task], Proposed]:
     """Proposer of the registry, or the generator ``FUNCTION`` of ``FILE.py:FUNCTION``."""
     if name == "families":
         return families
-    if is_own(name):
-        advice = ": a strategy yields candidates, see docs/howto/search-strategy.md"
-        found = own_function(name, inspect.isgeneratorfunction, "is no generator function", advice)
-    else:
-        known = registered(GROUP)
-        if name not in known:
-            raise UnknownName("proposer", name, ["families", *known, "FILE.py:FUNCTION"])
-        found = known[name].load()
+    rule = "generator function, which yields candidates: docs/howto/search-strategy.md"
+    found = load_own(name, GROUP, ["families"], inspect.isgeneratorfunction, rule)
     if not inspect.isgeneratorfunction(found):
         return found
     try:

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from swizzle_agent.extensions import CONTEXTS, REWARDS, load_own
+from swizzle_agent.contexts import GROUP
 from swizzle_agent.loop import repeat_run
 from swizzle_agent.settings import Settings
-from swizzle_agent.verifiable import rewards
+from swizzle_agent.verifiable import REWARDS, rewards
 from swizzle_sim.language import family
+from swizzle_sim.search.extensions import load_own
 from tests.agent.conftest import dump
 from tests.agent.scripted_server import proposal
 from xcd_model.errors import CaptureError, RunError, UnknownName
@@ -52,6 +53,6 @@ def test_what_is_no_context_and_no_reward_says_what_there_is(mine):
     with pytest.raises(RunError, match="has no other; the file has brief, local"):
         load_own(f"{mine}:other", REWARDS)
     with pytest.raises(RunError, match=r":FUNCTION; the file has brief, local"):
-        load_own(str(mine), CONTEXTS)
+        load_own(str(mine), GROUP)
     with pytest.raises(CaptureError, match="no such file"):
         load_own("/nowhere/mine.py:local", REWARDS)
