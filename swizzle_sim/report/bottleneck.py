@@ -293,11 +293,9 @@ def why_better(scorer: Scorer, attempts: Iterable[Attempt], name: str) -> tuple[
     chosen = [
         one for one in attempts if one.score is not None and (one.number == 0 or spoken(one.name) == spoken(name))
     ][:2]
-    if len(chosen) < 2 or any(_warm(scorer, one.score) for one in chosen if one.score):
-        return ()
-    before, after = (one.score.l2_hit_rate for one in chosen if one.score)
-    if after < before:  # it is better by its ends, not by its misses
-        return ()
+    scores = [one.score for one in chosen if one.score]
+    if len(scores) < 2 or any(_warm(scorer, one) for one in scores) or scores[1].l2_hit_rate < scores[0].l2_hit_rate:
+        return ()  # with fewer hits it is better by its ends, not by its misses
     of = functools.partial(reuse_of, scorer.plan, workgroups_per_cu=scorer.occupancy, grid=scorer.kernel.grid)
     with ThreadPoolExecutor() as pool:
         reuses = list(pool.map(of, [scorer.permutation(one.swizzle) for one in chosen]))

@@ -115,8 +115,8 @@ def _gains(scorer: Scorer, ranking: Ranking, found: Advice, baseline: Score, sco
         what += f"time {100 / score.speedup - 100:+.1f} %, unproven; {_moved(baseline, score)}{worse}"
     else:  # so small a change says nothing: hits or bytes are gained
         what += f"{_moved(baseline, score)}; time about the same{worse}"
-        hits = evidence_of(ranking.gpu, HIT_RATE.name, scorer.work_class)
-        why += f"; hits put {hits.right} of {hits.pairs} measured pairs right" if hits.pairs else ""
+        if (hits := evidence_of(ranking.gpu, HIT_RATE.name, scorer.work_class)).pairs:
+            why += f"; hits put {hits.right} of {hits.pairs} measured pairs right"
     return replace(found, verdict=verdict, what=what, why=why, time_pct=span)
 
 
