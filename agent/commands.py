@@ -48,12 +48,13 @@ class TuneOptions:
 def tune_prompt(train: Train, held_out: HeldOut, models: LlmOptions, options: TuneOptions, json: Json = False) -> None:
     """Tune the instructions of the propose question with GEPA; the first --model proposes, the last one reflects."""
     from swizzle_sim.cli.output import console, print_json, say, table
+    from swizzle_sim.search.extensions import load_own
     from xcd_model import gpu as load_gpu
 
-    from .extensions import REWARDS, load_own
     from .proposer import read_options
     from .tune import Tuning
     from .tune import tune_prompt as tune
+    from .verifiable import REWARDS
 
     settings, inputs = read_options(models.given(), options.seed)
     device = load_gpu(options.gpu)

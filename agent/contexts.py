@@ -20,6 +20,7 @@ from swizzle_sim.language.grid import Grid
 from swizzle_sim.language.rules import BINARY_OPS, COMPARE_OPS, MAX_LOOPS, PAIR_FUNCTION, RANGES
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.pricing.sharing import middle_of, sharing, sharing_words
+from swizzle_sim.search.extensions import load_own
 from swizzle_sim.workload.kernels import Kernel
 from swizzle_sim.workload.launch import Array
 from xcd_model import Gpu, gpu, gpu_names
@@ -29,9 +30,7 @@ from xcd_model.files import read_text
 from xcd_model.replay.traffic import COLUMNS
 from xcd_model.spec.caches import Cache
 
-from .extensions import CONTEXTS as GROUP
-from .extensions import load_own
-
+GROUP = "swizzle_sim.contexts"  # of entry points
 CONTEXTS = ("aware", "unaware", "overload")
 UNAWARE = "A GPU. Nothing else is known of it."
 FEW_MASKS = 4  # of a set index, up to which they are told

@@ -1,9 +1,9 @@
 """`FolderEndpoint`: a folder in place of a server. Each question is a file, and its answer a file beside it.
 
-``--model folder/NAME --api-base FOLDER`` writes ``001-DIGEST.prompt.md`` and reads ``001-DIGEST.answer.md``; a picture
-that goes with the question is ``001-DIGEST.prompt.png``, a second one ``001-DIGEST.prompt.2.png``. A question without
-an answer ends the command with code ``waiting``: the study typed again goes on, or ``optimize --resume RUN`` if
-``optimize`` made the run.
+``--model folder/NAME --api-base FOLDER`` writes ``001-DIGEST.prompt.md`` and reads ``001-DIGEST.answer.md``: the fields
+that the question ends with, each below its header ``[[ ## NAME ## ]]``, as a served model writes them. A picture that
+goes with the question is ``001-DIGEST.prompt.png``, a second one ``001-DIGEST.prompt.2.png``. A question without an
+answer ends the command with code ``waiting``: the study typed again goes on, or ``optimize --resume RUN``.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from typing import Any
 
 from swizzle_sim.base.progress import Progress
 from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.search.extensions import is_own, load_own
 from swizzle_sim.search.history import Attempt, History
 from swizzle_sim.search.loop import Run
 from swizzle_sim.search.proposers import Proposed, Task
@@ -15,7 +16,7 @@ from swizzle_sim.search.strategies.families import LOOKUPS
 from xcd_model.errors import ModelError
 
 from .baselines import FAMILIES, PLAN, SEARCH
-from .contexts import read_docs
+from .contexts import GROUP, read_docs
 from .loop import LLM, evaluations_of, propose, repeat_run
 from .prompts import read_program
 from .providers import preflight
@@ -48,6 +49,8 @@ def _asked(task: Task) -> Proposed:
     if task.kernel is None or task.gpu is None:
         raise ModelError("name a kernel and a GPU")
     given = task.options
+    if is_own(given.get("context", "")):
+        load_own(given["context"], GROUP)  # refused before a run is made
     settings, inputs = read_options({**_earlier(task, given), **given}, task.how.seed, task.say)
     with Progress("comparing with families and a search", "orders") as progress:
         how = vars(replace(task.how, max_minutes=None))  # the settings' own

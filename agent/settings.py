@@ -9,13 +9,12 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from swizzle_sim.search.extensions import is_own, load_own
 from xcd_model.errors import ModelError
 from xcd_model.files import read_text
 from xcd_model.spec.load import tomllib
 
-from .contexts import CONTEXTS
-from .extensions import CONTEXTS as GROUP
-from .extensions import is_own, load_own
+from .contexts import CONTEXTS, GROUP
 from .providers import LOCAL, check_base, provider_of
 
 # Settings that a resumed run may change: they bound its length and shape no prompt.

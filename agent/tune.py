@@ -28,7 +28,7 @@ from xcd_model.errors import ModelError
 from .cached_lm import CachedLM, Retry, candidate_text
 from .endpoint import Endpoint
 from .prompts import Briefing, memory_program, propose_program
-from .providers import load_dspy
+from .providers import FOLDER, load_dspy, provider_of
 from .settings import Prices, Settings
 from .transcript import Position, Transcript
 from .verifiable import Reward, answer_reward, scorer_for
@@ -86,6 +86,8 @@ class Tuning:
     def __post_init__(self):
         if not self.train or not self.held_out:
             raise ModelError("tuning needs kernels to train on and others to hold out", code="tune")
+        if FOLDER in map(provider_of, self.settings.models):
+            raise ModelError(f"{FOLDER}/ answers file by file, tuning asks hundreds: name a served model", code="tune")
 
 
 def tune_prompt(
@@ -119,10 +121,8 @@ def _worth_tuning(program: Any, judges: Sequence[_Judge], say: Callable[[str], N
     """Kernels on which there is something to gain that the program does not gain already."""
     left = []
     for judge in judges:
-        if judge.settled:
-            say(f"{judge.name}: left out, its launch order leaves nothing to gain")
-        elif (paid := _rewards(program, [judge])[judge.name]) >= FULL_MARKS:
-            say(f"{judge.name}: left out, its reward is {paid:.3f} with the instructions as shipped")
+        if judge.settled or _rewards(program, [judge])[judge.name] >= FULL_MARKS:
+            say(f"{judge.name}: left out, nothing is left to gain beyond the instructions as shipped")
         else:
             left.append(judge)
     return left

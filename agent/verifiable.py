@@ -20,10 +20,11 @@ from xcd_model import Gpu
 DONE = "done"  # in place of a swizzle: no better order is expected
 REFUSED = {"parse": 0.0, "grid": 0.1, "bound": 0.0}  # of a candidate without a score, by its stage
 NO_BETTER = 0.2
+REWARDS = "swizzle_sim.rewards"  # entry points
 Reward = Callable[[Attempt, Scorer], float]
 
 
-def reward(kernel: Kernel, text: str, gpu: Gpu, *, replay: str = "timed") -> float:
+def reward(kernel: Kernel, text: str, gpu: Gpu, *, replay: str = "timed", of: Reward | None = None) -> float:
     """Verifiable reward of one candidate, for training models to write swizzles.
 
     Parameters
@@ -33,6 +34,8 @@ def reward(kernel: Kernel, text: str, gpu: Gpu, *, replay: str = "timed") -> flo
         Candidate in the closed language, a family's name, or ``"done"``; hostile text costs nothing but a refusal.
     gpu : Gpu
     replay : {"timed", "lockstep"}
+    of : callable, optional
+        Reward of your own: takes the `Attempt` and its `Scorer`. ``"done"`` is paid as below all the same.
 
     Returns
     -------
@@ -49,13 +52,15 @@ def reward(kernel: Kernel, text: str, gpu: Gpu, *, replay: str = "timed") -> flo
     The same candidate gets the same reward in every process. Nothing of the text is ever executed, every workgroup of
     the grid is checked before any score, and the score comes from a replay: there is nothing to game but the model.
     """
-    return rewards(kernel, (text,), gpu, replay=replay)[0]
+    return rewards(kernel, (text,), gpu, replay=replay, of=of)[0]
 
 
-def rewards(kernel: Kernel, texts: Sequence[str], gpu: Gpu, *, replay: str = "timed") -> list[float]:
+def rewards(
+    kernel: Kernel, texts: Sequence[str], gpu: Gpu, *, replay: str = "timed", of: Reward | None = None
+) -> list[float]:
     """Rewards of several candidates, as `reward` gives them; each permutation is replayed once, also over calls."""
     scorer = scorer_for(kernel, gpu, replay)
-    return [answer_reward(text, scorer)[0] for text in texts]
+    return [answer_reward(text, scorer, of)[0] for text in texts]
 
 
 def answer_reward(text: str, scorer: Scorer, of: Reward | None = None) -> tuple[float, Attempt | None]:

@@ -151,7 +151,8 @@ def readme_words() -> str:
         return "No set of predictions is registered yet."
     listed = "; ".join(f"`{name}`: `{sha}`" for sha, name in names().items())
     return (
-        f"{MOST} predictions for an MI300X are registered by the SHA-256 of `{PREDICTED}`: {listed}.\n"
+        f"{MOST} predictions for an MI300X are fixed before anybody measures them. The SHA-256 of `{PREDICTED}` "
+        f"proves it: {listed}.\n"
         f"`python run.py` in the archive of `{SETS.relative_to(ROOT)}` runs their bundles (about ten minutes; Python, "
         "PyTorch, Triton, rocprofv3), and "
         "`swizzle-sim import FOLDER` scores them."

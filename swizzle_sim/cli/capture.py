@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from swizzle_sim.base.atomic_write import check_folder
 from swizzle_sim.cli.arguments import Json, Sizes, argument, capturing, option, parse_sizes
 from swizzle_sim.cli.output import line, print_json, sizes_text
-from xcd_model.errors import CaptureError, RunError
+from xcd_model.errors import CaptureError
 
 File = Annotated[str, argument("FILE.py", "File with a Kernel(...) declaration, FILE.py:NAME, or a suite kernel.")]
 Full = Annotated[bool, option("--full", help="Interpret every workgroup on real data: slow, follows anything.")]
@@ -19,8 +19,10 @@ Seed = Annotated[int, option("--seed", help="Seed of the inputs and of the workg
 
 def capture(
     kernel: File,
-    output: Annotated[Path, option("--output", "--out", "-o", help="Trace file to write, such as my.trace.npz.")],
     sizes: Sizes = None,
+    output: Annotated[
+        Path | None, option("--output", "--out", "-o", help="Trace file to write, by default FILE.trace.npz here.")
+    ] = None,
     full: Full = False,
     line_bytes: Annotated[int, option("--line-bytes", help="Cache line of the trace, in bytes.", hidden=True)] = 128,
     seed: Seed = 0,
@@ -29,14 +31,12 @@ def capture(
     """Capture what every workgroup of a Triton kernel touches, with no GPU; other commands take the trace file."""
     from swizzle_sim.capture.trace_file import write_trace
 
+    output = output or Path(f"{Path(kernel.partition(':')[0]).stem}.trace.npz")
     if output.suffix != ".npz":
         raise CaptureError(f"{output}: a trace file ends in .npz, such as {output.stem}.trace.npz", code="trace-file")
     if not output.parent.is_dir():
         raise CaptureError(f"{output}: there is no folder {output.parent}", code="trace-file")
-    try:
-        check_folder(output.parent)
-    except RunError as error:
-        raise CaptureError(str(error), code="trace-file") from None
+    check_folder(output.parent)
     began = time.monotonic()
     print("capturing ...", file=sys.stderr, flush=True)
     with capturing() as progress:

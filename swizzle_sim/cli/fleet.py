@@ -46,7 +46,7 @@ class Among:
     ] = None  # for mi300x
     swizzle: Swizzles = None
     orders: Annotated[int, option("--orders", min=1, max=200, help="Published orders to replay of each.")] = 8
-    rows: Annotated[int, option("--rows", min=0, help="Launches to print, those of most expected gain first.")] = 20
+    rows: Annotated[int, option("--rows", min=0, help="Launches to print, largest expected gain first.")] = 20
     sequence: Annotated[int, option("--sequence", metavar="N", min=0, help=_SEQUENCE)] = 0
     replay: Replay = "timed"
     compile: Compile = True

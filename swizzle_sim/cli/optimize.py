@@ -136,6 +136,8 @@ def _as_before(
         seed=run.seed or about["seed"],
         jitter=run.jitter or about["jitter_ns"],
     )
+    if "settings" in about:  # of a run of models, whose prompts say what was compiled
+        run = replace(run, compile=run.compile and bool(about["settings"].get("compile")))
     if proposer == "families" and "settings" in about:
         proposer = "two-stage" if about["settings"].get("stage_two") else "direct"
     elif proposer == "families":
@@ -335,9 +337,7 @@ def print_table(end: End, scorer: Scorer, shown: Sequence[tuple[str, str, Attemp
     """Print advice, and a row for each label, name and attempt; where each holds, if that is not every grid."""
     from swizzle_sim.language.lattice import unconditional
 
-    print_advice(end.advice)
-    for said in end.why_better:
-        line(said)
+    print_advice(end.advice, end.why_better)
     domains = [str(a.verdict["domain"]) if a and a.score else "-" for _, _, a in shown]
     conditional = end.verbose and not all(unconditional(domain) or domain == "-" for domain in domains)
     rows = [

@@ -183,11 +183,13 @@ def simulated(gpu: str, replay: str, work_class: str = "") -> str:
     return "\n".join([SIMULATED[replay], *note, BELIEVE])
 
 
-def print_advice(advice: Advice) -> None:
-    """Print the answer, on the first line, its figures, and what limits the time."""
+def print_advice(advice: Advice, whys: Sequence[str] = ()) -> None:
+    """Print the answer on the first line, its figures, what limits the time, and why an order is better that gains."""
     line(visible(advice.what), style="bold")
-    if said := "; ".join(filter(None, [advice.why, advice.limit and f"limit: {advice.limit}"])):
+    if said := "; ".join(filter(None, [advice.why, advice.limit])):
         line(visible(said))
+    for why in whys if advice.verdict != "leave" else ():
+        line(visible(why))
 
 
 def print_last(advice: Advice) -> None:

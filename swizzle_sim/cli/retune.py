@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _FILE = "Table: aiter's CSV, hipBLASLt's logic file (YAML), fused MoE or block GEMM of vLLM and SGLang, Triton's cache."
 _GPU = "GPU of the rows, where it is not the one that the file says."
 _CALLS = "CSV with a column for each size, and calls: how often each is launched."
-_AGAINST = "Table of another GPU, of which rows may be copies; repeatable."
+_AGAINST = "Table of another GPU, whose rows this one may have copied; repeatable."
 _KEY = "Names of the integers in the key of a Triton cache."
 _OUT = "Write the table with other orders, the changed rows marked where the format has room."
 
@@ -36,7 +36,7 @@ class Retuned:
     against: Annotated[list[Path] | None, option("--against", metavar="FILE", help=_AGAINST)] = None
     key: Annotated[str, option("--key", metavar="NAMES", help=_KEY)] = "M,N,K"
     jobs: Annotated[int, option("--jobs", min=-1, max=1024, help="Processes; -1 for one a core.")] = -1
-    rows: Annotated[int, option("--rows", min=0, help="Rows to print, those of most expected gain first.")] = 20
+    rows: Annotated[int, option("--rows", min=0, help="Rows to print, largest expected gain first.")] = 20
     out: Annotated[Path | None, option("--out", "-o", metavar="FILE", help=_OUT)] = None
 
 

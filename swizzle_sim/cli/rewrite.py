@@ -112,7 +112,8 @@ def _print(found: Rewritten, checked: Checked | None, out: Path | None, price: R
         say(f"  not the tile's: {found.note}")
     for case in checked.cases if checked else ():
         what = "outputs equal bit for bit" if case.whole else "each touches and stores what its tile did"
-        say(f"checked: grid {case.grid}: {case.programs} programs, {case.moved} moved, {what}")
+        some = f"{'all' if case.whole else 'a sample of'} {case.programs} programs"
+        say(f"checked at grid {case.grid}: {some}, {what}; {case.moved} of the grid compute another tile")
         for name, count in case.unwritten.items():
             say(f"  {name}: {count} items that neither kernel writes")
     if checked:

@@ -23,7 +23,7 @@ from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer, Spread, spread
 from swizzle_sim.pricing.waiting import Waited, waited
 from swizzle_sim.report.bottleneck import why_better
-from swizzle_sim.search.advice import Advice, advise_run, one_xcd
+from swizzle_sim.search.advice import Advice, advise_run, limit_of, one_xcd
 from swizzle_sim.search.candidates import shortlist
 from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.ranking import Ranking, default_objectives, is_costly, times_note
@@ -209,13 +209,13 @@ class InFull:
         """Print advice, figures and what was asked for; with ``verbose`` all else, and what ``candidate`` prints."""
         scorer, name = self.scorer, self.candidate.name or "candidate"
         if self.advice:
-            output.print_advice(self.advice)
-        for said in self.why_better:
+            output.print_advice(self.advice, self.why_better)
+        elif name == LAUNCHED and (said := limit_of(scorer, scorer.baseline)):
             line(said)
         self._print_scores(name, verbose)
-        if verbose and name != LAUNCHED:
-            output.print_price(scorer, self.found.score.price, self.found.not_priced)
-        if verbose or name == LAUNCHED:
+        if verbose:
+            if name != LAUNCHED:
+                output.print_price(scorer, self.found.score.price, self.found.not_priced)
             self._print_constants()
         if one := self.over_seeds:
             line(
@@ -249,7 +249,7 @@ class InFull:
             line(note)
         for far in uncoalesced(scorer.trace):
             line(str(far))
-        if verbose or name == LAUNCHED:
+        if verbose:
             output.print_balance(scorer.work, scores)
             note = f"launch {traffic.launch}, {'steady' if traffic.steady else 'not steady'}" * (traffic.launch > 1)
             counts = traffic_as_dict(traffic)
@@ -393,11 +393,11 @@ def _print_table(orders: Sequence[Swizzle], found: Sequence[OnGpu], verbose: boo
     answers = [f"{on.scorer.gpu.name}: " * several + on.advice.what for on in found if on.advice]
     for on, answer in zip([on for on in found if on.advice], answers, strict=True):
         if on.advice and not several:
-            output.print_advice(on.advice)
-        else:
-            line(answer, style="bold")
-        for said in on.why_better[: 1 if several else None]:
-            line("  " * several + said)
+            output.print_advice(on.advice, on.why_better)
+            continue
+        line(answer, style="bold")
+        for said in on.why_better[:1] if on.advice and on.advice.verdict != "leave" else ():
+            line(f"  {said}")
     title = output.title_of(found[0].scorer.kernel, *(on.scorer.gpu for on in found))
     columns = IN_SEVERAL if several else output.SCORE_COLUMNS if verbose else output.IN_BRIEF
     heads = [f"{on.scorer.gpu.name}\n{column}" if several else column for on in found for column in columns]

@@ -293,8 +293,9 @@ def why_better(scorer: Scorer, attempts: Iterable[Attempt], name: str) -> tuple[
     chosen = [
         one for one in attempts if one.score is not None and (one.number == 0 or spoken(one.name) == spoken(name))
     ][:2]
-    if len(chosen) < 2 or any(_warm(scorer, one.score) for one in chosen if one.score):
-        return ()
+    scores = [one.score for one in chosen if one.score]
+    if len(scores) < 2 or any(_warm(scorer, one) for one in scores) or scores[1].l2_hit_rate < scores[0].l2_hit_rate:
+        return ()  # with fewer hits it is better by its ends, not by its misses
     of = functools.partial(reuse_of, scorer.plan, workgroups_per_cu=scorer.occupancy, grid=scorer.kernel.grid)
     with ThreadPoolExecutor() as pool:
         reuses = list(pool.map(of, [scorer.permutation(one.swizzle) for one in chosen]))
@@ -305,11 +306,10 @@ def why_better(scorer: Scorer, attempts: Iterable[Attempt], name: str) -> tuple[
             n: {k: 100 * v / max(1, score.l2_misses) for k, v in of.items()} for n, of in _estimate(found).items()
         }
         reports.append({"l2_hit_rate_pct": _pct(score.l2_hit_rate), "misses_pct": shares, **_copies(found)})
-    fewer = reports[1]["l2_hit_rate_pct"] >= reports[0]["l2_hit_rate_pct"]  # what moved the way the hit rate did
     told = []
     for changes in (_touched(*reports), _missed(*reports)):
-        same_way = [(abs(apart), said) for said, apart in changes if (apart < 0) == fewer]
-        told += [f"why: {said}" for _, said in sorted(same_way)[-1:]]
+        fewer = [(-apart, said) for said, apart in changes if apart < 0]
+        told += [f"why: {said}" for _, said in sorted(fewer)[-1:]]
     return tuple(told)
 
 

@@ -339,7 +339,7 @@ def write_report(history: History, scorer: Scorer | None = None, *, refresh_s: i
         page |= result(scorer, folder, attempts, ranking, replayed, drawn, scores, sources)
         # by its name alone: the page is the same wherever the folder lies, and however it was typed
         page["advice"] = advice = advise_run(scorer, ranking, attempts, folder.resolve().name)
-        page["why_better"] = why_better(scorer, attempts, advice.order)
+        page["why_better"] = why_better(scorer, attempts, advice.order) if advice.verdict != "leave" else ()
     written = time.strftime("%H:%M:%S UTC", time.gmtime()) if refresh_s else ""  # a page that stays has the same bytes
     files[PAGE] = render({**page, "refresh_s": refresh_s, "written": written}).encode("utf-8", "replace")
     for name, data in files.items():  # the page last: where it is new, all is

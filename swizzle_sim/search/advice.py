@@ -107,10 +107,17 @@ def _gains(scorer: Scorer, ranking: Ranking, found: Advice, baseline: Score, sco
     span = known.percent(score.speedup) if known else None
     use = known and span and known.proven and span[1] < 0 and ranking.main == TIME and "spills" not in found.worse
     verdict = "use" if use else "measure"
-    time = f"time {span[0]:+.0f} to {span[1]:+.0f} %" if span else f"time {100 / score.speedup - 100:+.1f} %, unproven"
     worse = f"; worse: {'/'.join(found.worse)}" if found.worse else ""
-    what = f"{verdict} it: {found.order}, {time}; {_moved(baseline, score)}{worse}"
-    return replace(found, verdict=verdict, what=what, time_pct=span)
+    what, why = f"{verdict} it: {found.order}, ", found.why
+    if span:
+        what += f"time {span[0]:+.0f} to {span[1]:+.0f} %; {_moved(baseline, score)}{worse}"
+    elif ranking.main != HIT_RATE or abs(score.speedup - 1) >= WORTH[0] - 1:
+        what += f"time {100 / score.speedup - 100:+.1f} %, unproven; {_moved(baseline, score)}{worse}"
+    else:  # so small a change says nothing: hits or bytes are gained
+        what += f"{_moved(baseline, score)}; time about the same{worse}"
+        if (hits := evidence_of(ranking.gpu, HIT_RATE.name, scorer.work_class)).pairs:
+            why += f"; hits put {hits.right} of {hits.pairs} measured pairs right"
+    return replace(found, verdict=verdict, what=what, why=why, time_pct=span)
 
 
 def _leave(scorer: Scorer, ranking: Ranking, baseline: Score, best: Attempt, *, settled: bool) -> str:

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from swizzle_sim.base.progress import Progress
-from swizzle_sim.capture.kernel_file import line_of, load_file, words_of
+from swizzle_sim.capture.kernel_file import line_of, words_of
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.candidates import Candidate, family_specs, has_families
+from swizzle_sim.search.extensions import load_own
 from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.judge import Judge
 from swizzle_sim.search.loop import Run, RunConfig, Strategy, about_run, open_run, run
@@ -26,9 +27,9 @@ from swizzle_sim.search.recorded import at_sizes
 from swizzle_sim.search.strategies.families import SETTLED, is_settled, optimize
 from swizzle_sim.search.strategies.halving import EVALUATIONS, SearchPlan, is_evaluation, search
 from swizzle_sim.search.templates import Template, family_template, load_templates
-from swizzle_sim.workload.kernels import Kernel, registered
+from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Gpu
-from xcd_model.errors import RunError, SearchError, SwizzleSimError, UnknownName
+from xcd_model.errors import RunError, SearchError, SwizzleSimError
 
 GROUP = "swizzle_sim.proposers"
 SHOWN = 5
@@ -73,14 +74,8 @@ def load_proposer(name: str) -> Callable[[Task], Proposed]:
     """Proposer of the registry, or the generator ``FUNCTION`` of ``FILE.py:FUNCTION``."""
     if name == "families":
         return families
-    file, colon, function = name.rpartition(":")
-    if file.endswith(".py") or name.endswith(".py"):
-        found = _from_file(Path(file if colon else name), function if colon else "")
-    else:
-        known = registered(GROUP)
-        if name not in known:
-            raise UnknownName("proposer", name, ["families", *known, "FILE.py:FUNCTION"])
-        found = known[name].load()
+    rule = "generator function, which yields candidates: docs/howto/search-strategy.md"
+    found = load_own(name, GROUP, ["families"], inspect.isgeneratorfunction, rule)
     if not inspect.isgeneratorfunction(found):
         return found
     try:
@@ -88,26 +83,6 @@ def load_proposer(name: str) -> Callable[[Task], Proposed]:
     except TypeError:
         raise RunError(f"{name}: a strategy takes one argument, the judge") from None
     return lambda task: _propose(found, name, task)
-
-
-def _from_file(path: Path, function: str) -> Any:
-    """A generator function of a user's file."""
-    module = load_file(path.resolve())
-    found = getattr(module, function, None)
-    if inspect.isgeneratorfunction(found):
-        return found
-    listed = [
-        key
-        for key, one in vars(module).items()
-        if inspect.isgeneratorfunction(one) and one.__module__ == module.__name__
-    ]
-    has = f"the file has {', '.join(listed) or 'none'}"
-    if not function:
-        raise RunError(f"{path}: name the function after a colon, {path}:FUNCTION; {has}")
-    if found is None:
-        raise RunError(f"{path} has no {function}; {has}")
-    why = f"is no generator function; {has}: a strategy yields candidates"
-    raise RunError(f"{path}: {function} {why}, see docs/howto/search-strategy.md")
 
 
 def _watched(strategy: Any, on_nothing: Callable[[bool], bool]) -> Strategy:

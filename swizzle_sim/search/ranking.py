@@ -371,10 +371,12 @@ class Ranking:
             return f"Objectives: {names}{at}. The Pareto front comes first, rising by {self.main.spoken}."
         gap = f"{100 * self.tolerance:.3g} {'points' if self.main.largest else '%'}"
         drawn = ", and those whose lead other plausible constants undo," if self.inseparable else ""
-        even = "" if self.main.name == "time" else f" Orders {UNEVEN} times less even than the most even come last."
+        timed = self.main.name == "time"  # which has uneven ends in it: there they lose a tie, and no more
+        first = "even ends break, then fewer HBM bytes" if timed else "fewer HBM bytes break"
+        last = "" if timed else f" Orders {UNEVEN} times less even than the most even come last."
         return (
-            f"Ranked by {names}{at}. Orders within {gap} of each other{drawn} are ties (=), which fewer HBM bytes "
-            f"break, then fewer L2 misses, then a shorter predicted time, then the shorter text.{even}"
+            f"Ranked by {names}{at}. Orders within {gap} of each other{drawn} are ties (=), which {first}, "
+            f"then fewer L2 misses, then a shorter predicted time, then the shorter text.{last}"
         )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from swizzle_agent.providers import check_model
+from swizzle_agent.transcript import Transcript
 from swizzle_sim.language import family
 from swizzle_sim.search.history import History
 from tests.agent.scripted_server import ScriptedServer, proposal
@@ -89,15 +90,19 @@ def test_resume_needs_neither_kernel_nor_sizes_nor_options_again(here, monkeypat
     with ScriptedServer(SCRIPT) as server:
         words = ("gemm", *SMALL, *MODEL, "--api-base", server.base, "--replay", "lockstep", "--context", "unaware")
         more = ("--seed", "3", "--iterations", "1", "--no-compare", "--no-uncertainty", "--out", "run-one")
+        more += ("--no-compile",)
         assert here("optimize", *words, *more).code == 0
         done = here(
-            "optimize", "--resume", "run-one", "--iterations", "2", "--no-compare", "--no-uncertainty", "--json"
-        )
+            "optimize", "--resume", "run-one", "--iterations", "2", "--no-compare", "--no-uncertainty", "--json",
+            "--compile",
+        )  # fmt: skip
         assert done.code == 0, done.err
         wrong = here("optimize", "gemm", "K=256", "--resume", "run-one")
     assert done.json["problem"]["K"] == 128 and done.json["replay"] == "lockstep" and done.json["seed"] == 3
     assert [step["outcomes"][0]["code"] for step in done.json["steps"]] == ["grid-collision", "scored"]
     assert "XCD" not in json.dumps(server.proposals[-1]["messages"])
+    with Transcript("run-one") as notes:
+        assert "registers" not in json.dumps(notes.notes("bottleneck")), "as begun, although it could compile"
     assert wrong.code != 0 and "cannot resume: its problem" in wrong.err
 
 

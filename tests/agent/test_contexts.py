@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 
 from swizzle_agent.budget import Turns
-from swizzle_agent.contexts import CHARS_PER_TOKEN, OVERLOAD_TOKENS, hardware_text, language_card, read_docs
+from swizzle_agent.contexts import CHARS_PER_TOKEN, GROUP, OVERLOAD_TOKENS, hardware_text, language_card, read_docs
 from swizzle_agent.endpoint import Failure
-from swizzle_agent.extensions import REWARDS, load_own
 from swizzle_agent.loop import repeat_run
 from swizzle_agent.prompts import picture_png
 from swizzle_agent.settings import Settings
-from swizzle_agent.verifiable import answer_reward
+from swizzle_agent.verifiable import REWARDS, rewards
 from swizzle_sim.language import Grid, Swizzle, family
 from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.search.extensions import load_own
 from tests.agent.conftest import dump
 from tests.agent.scripted_server import proposal
-from xcd_model.errors import CaptureError, ModelError, UnknownName
+from xcd_model.errors import CaptureError, ModelError, RunError, UnknownName
 
 
 @pytest.fixture
@@ -118,11 +118,9 @@ def test_the_context_of_the_page_reaches_the_prompt_and_the_record(run_script, m
 
 
 def test_the_reward_of_the_page_pays_for_fewer_fetches_elsewhere(small, mi300x, mine):
-    scorer, local = Scorer(small, mi300x, replay="lockstep"), load_own(f"{mine}:local", REWARDS)
-    paid = [
-        answer_reward(text, scorer, local)[0]
-        for text in ("pid = 0", "pid = pid ^ 1", "contiguous+blocks(rows=4, cols=2, size=4)")
-    ]
+    local = load_own(f"{mine}:local", REWARDS)
+    texts = ("pid = 0", "pid = pid ^ 1", "contiguous+blocks(rows=4, cols=2, size=4)")
+    paid = rewards(small, texts, mi300x, replay="lockstep", of=local)
     assert paid[0] == 0.0 < paid[1] < paid[2] <= 1
 
 
@@ -131,7 +129,9 @@ def test_what_is_no_context_and_no_reward_says_what_there_is(mine):
         Settings(models=("openai/x",), context="wise")
     with pytest.raises(UnknownName, match="reward"):
         load_own("kind", REWARDS)
-    with pytest.raises(ModelError, match="has no function other"):
+    with pytest.raises(RunError, match="has no other; the file has brief, local"):
         load_own(f"{mine}:other", REWARDS)
+    with pytest.raises(RunError, match=r":FUNCTION; the file has brief, local"):
+        load_own(str(mine), GROUP)
     with pytest.raises(CaptureError, match="no such file"):
         load_own("/nowhere/mine.py:local", REWARDS)

@@ -1,6 +1,7 @@
 """Is a tuned prompt measured on kernels that it was not tuned on, and is nothing asked twice?"""
 
 import json
+from dataclasses import replace
 
 import dspy
 import pytest
@@ -48,6 +49,8 @@ def test_tuning_is_measured_on_held_out_kernels_and_requests_nothing_twice(tmp_p
     assert found.instructions == "Try group_m."
     program = propose_program(image=False, state=read_program(found.program))
     assert program.signature.instructions == "Try group_m."
+    with pytest.raises(ModelError, match="file by file"):
+        replace(task, settings=Settings(models=("folder/me",)))
     (tmp_path / "bad.json").write_text("[]")
     with pytest.raises(ModelError, match="not a program"):
         read_program(tmp_path / "bad.json")

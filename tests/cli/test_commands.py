@@ -56,7 +56,7 @@ def test_score_fits_a_screen_and_names_the_fitted_constants_where_asked(typed):
     assert f"4 constants fitted to measured rows: limits.reads_in_flight_per_cu, {power}" in " ".join(printed.split())
     printed = typed("score", "gemm", *SMALL, "--swizzle", "group_m(size=2)", "--replay", "lockstep", "-v").out
     assert f"3 constants fitted to measured rows: {power}" in " ".join(printed.split())
-    printed = typed("score", "gemm", *SMALL, "--gpu", "mi355x", "--replay", "lockstep").out
+    printed = typed("score", "gemm", *SMALL, "--gpu", "mi355x", "--replay", "lockstep", "-v").out
     assert "2 constants fitted to measured rows: l2.index_rows, mall.index_rows (rows: docs/gpus.md)" in printed
 
 

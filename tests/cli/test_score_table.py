@@ -122,7 +122,7 @@ def test_a_terminal_too_narrow_for_the_names_gets_a_list(terminal):
 
 def test_the_note_says_how_far_and_whose_sets_are_assumed(typed):
     said = "Rows lie a power of two apart (A 8 KiB, B 8 KiB, C 8 KiB)"
-    size = ("M=4096", "N=4096", "K=4096", "--replay", "lockstep")
+    size = ("M=4096", "N=4096", "K=4096", "--replay", "lockstep", "-v")
     assert said in typed("score", "gemm", *size).out and said not in typed("score", "gemm", *size, "--gpu", "h200").out
     assert "lie a power of two apart" not in typed("score", "gemm", "M=4608", "N=4608", "K=4608").out
 

@@ -114,7 +114,8 @@ def test_bytes_then_misses_then_time_break_a_tie_and_the_launch_order_goes_first
 
     given = [moving(0, 1000, 100), moving(1, 1000, 60), moving(2, 600, 100), moving(3, 630, 80), moving(4, 950, 99)]
     assert [one.number for one in ranking.order(given)] == [3, 2, 1, 0, 4]
-    assert "which fewer HBM bytes break, then fewer L2 misses" in ranking.sentence()
+    first = "even ends break, then fewer HBM bytes" if ranking is BY_TIME else "fewer HBM bytes break"
+    assert f"which {first}, then fewer L2 misses" in ranking.sentence()
     best = attempt(5, 90.0, 0.6)
     assert numbers(ranking.groups([*given, best]))[0] == [5], "bytes say nothing beyond the tolerance"
 
@@ -217,6 +218,9 @@ def test_a_gain_within_what_the_model_gets_wrong_or_without_judged_rows_is_measu
     unproven = advise(amd, HITS, attempt(1, 80.0, 0.6))
     assert (unproven.verdict, unproven.time_pct) == ("measure", None)
     assert unproven.what.startswith("measure it: a1, time -20.0 %, unproven; hits 50.0 to 60.0 %")
+    small = advise(amd, HITS, attempt(1, 99.5, 0.6, read=500))
+    assert small.what.startswith("measure it: a1, hits 50.0 to 60.0 %, HBM") and "; time about the same" in small.what
+    assert "hits put 15 of 19 measured pairs right" in small.why
     found = advise(nvidia, BY_TIME, attempt(1, 95.0, 0.6))
     assert found.verdict == "measure" and "time -13 to +7 %" in found.what
     assert [shlex.split(one)[1] for one in found.next] == ["score", "rewrite", "bundle"]

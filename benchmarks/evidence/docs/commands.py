@@ -23,7 +23,7 @@ def _escaped(code: str) -> str:
 
 
 SHARED = 3  # commands from which an argument or option is told once
-HEAD = "| name | what it is | default |\n| --- | --- | --- |\n"
+HEAD = "| name | meaning | default |\n| --- | --- | --- |\n"
 INTRO = """\
 # Commands
 
@@ -76,7 +76,7 @@ def _command(name: str, command: Any, shared: list[str]) -> str:
     rows.sort(key=lambda row: row[0])  # arguments, options of all, then those of one proposer
     if own := [row for _, row in rows if row not in shared]:
         parts.append(HEAD + "".join(own))
-    if also := [row.split(" | ")[0].strip("| ") for _, row in rows if row in shared]:
+    if also := [row.split()[1].strip(",") for _, row in rows if row in shared]:
         parts.append(f"[Also](#of-several-commands) {', '.join(also)}.\n")
     if name in EXAMPLES:
         parts.append(_block(EXAMPLES[name]))

@@ -14,7 +14,7 @@ from xcd_model import gpu
 from . import counted, published, style
 from .formulas import FORMULAS
 from .jobs import Job
-from .recorded import recorded_runs
+from .recorded import PICTURE, recorded_runs
 from .scored_suite import PAPER
 from .searches import arms_job, arms_name, texts_job
 from .settings import GPU, Settings
@@ -176,6 +176,9 @@ def _model_bars(axes: Axes, i: int, models: Mapping[str, Any]) -> None:
         else:
             rate = 100 * found["score"]["l2_hit_rate"]
             axes.bar(at, rate, LLM_STEP, color=colour, label=f"LLM, {arm}, recorded; simulated")
+    if (found := models.get(PICTURE)) and found["score"]:
+        label = f"LLM, {PICTURE}, recorded; simulated"
+        axes.plot([i + LLM], [100 * found["score"]["l2_hit_rate"]], "*", color="black", ms=7, zorder=6, label=label)
 
 
 def _hardware(axes: Axes, x: float, row: Mapping[str, Any]) -> None:
@@ -361,7 +364,7 @@ def _gain(printed: Mapping[str, Any] | None) -> str:
 
 def _models_words(data: Mapping[str, Any]) -> str:
     there = [(r, arm, found) for r in data["kernels"] for arm, found in r["models"].items() if found]
-    total = sum(len(row["models"]) for row in data["kernels"])
+    total, seen = len(published.ARMS) * len(data["kernels"]), sum(arm == PICTURE for _, arm, _ in there)
     if not there:
         return (
             f"**LLM arms** (hardware-aware, -unaware, -overload): {NO_RUN} on these kernels at these sizes, for none "
@@ -369,13 +372,16 @@ def _models_words(data: Mapping[str, Any]) -> str:
             "records them in `studies/recorded`; from `benchmarks/evidence/paper/recorded` `make paper` draws them."
         )
     lines = [
-        f"**LLM arms**: {len(there)} of {total} pairs of kernel and context have a recorded run, scored again here.\n"
+        f"**LLM arms**: {len(there) - seen} of {total} pairs of kernel and context have a recorded run, and "
+        f"{number_of(seen, 'kernel')} one more with a picture of the best order in each question (`--image`). The "
+        "recorded orders are scored again here.\n"
     ]
     for row, arm, found in there:
         score = found["score"]
         rate = f"{pct(score['l2_hit_rate'])} % ({score['speedup']:.2f}x)" if score else "no bijection here"
         lines.append(
-            f"- {one_line(row['kernel'])}, {arm}, {listed(found['models'])}: {rate}, recorded {found['when']}, "
+            f"- {one_line(row['kernel'])}, {arm}, {listed(found['models'])}: {rate}, "
+            f"{'recorded ' + found['when'] if found['when'] else 'nothing asked, its launch order is at the bound'}, "
             f"run `{found['run']}`"
         )
     return "\n".join(lines)

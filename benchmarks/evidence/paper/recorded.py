@@ -14,6 +14,7 @@ from swizzle_sim.search.ranking import Ranking
 from xcd_model import gpu
 
 FOLDER = Path(__file__).with_name("recorded")  # recordings that are committed; `studies/recorded` holds one's own
+PICTURE = "aware, picture"  # context of a run whose questions hold a picture
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +54,7 @@ def _recorded(name: str, recording: Mapping[str, Any]) -> Recorded:
         kernel=about["kernel"],
         problem=about["problem"],
         gpu=about["gpu"],
-        context=f"{settings['context']}, picture" if settings.get("image") else settings["context"],
+        context=PICTURE if settings.get("image") else settings["context"],
         replay=about["replay"],
         run=name,
         models=tuple(settings["models"]),
