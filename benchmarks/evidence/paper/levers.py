@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-MEASURED = Path(__file__).parents[2] / "validation" / "data" / "levers_h100.csv"
-TERMS = MEASURED.with_name("levers_terms_h100.csv")
+DATA = Path(__file__).parents[2] / "validation" / "data"
+TERMS = DATA / "levers_terms_h100.csv"
 ARMS = ("order", "configuration", "both")  # after the kernel as it is
 TITLE = "Template and search: order, configuration, both"
 PRINTED = """\
@@ -18,7 +18,7 @@ chooses their parameters on the GPU): over 3x the kernels as they are, at best. 
 template (Astra, arXiv 2509.07506) prints 1.32x on average over three kernels of SGLang: merge of attention states,
 fused RMS norm, SiLU and mul."""
 OURS = """\
-**Measured** on an H100, chosen by prediction alone, with as many evaluations of each lever, each without the GPU. In
+**Measured** on an H100, or an H200 where the row says so, chosen by prediction alone, with as many evaluations of each lever, each without the GPU. In
 brackets what was predicted. The kernels are others than the paper's: the columns stand beside its printed speedups,
 they do not repeat them."""
 
@@ -43,11 +43,12 @@ Kernels = Mapping[str, Mapping[str, Mapping[str, str]]]  # rows by kernel and le
 def section() -> str:
     """Markdown of the section."""
     sets: dict[str, dict[str, dict[str, Mapping[str, str]]]] = {}
-    with MEASURED.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            name = row["kernel"] + (", earlier search" if row["search"] == "earlier" else "")
-            of = row["search"] if row["search"] in ("chosen", "likes") else "first"
-            sets.setdefault(of, {}).setdefault(name, {})[row["levers"]] = row
+    for card, words in (("h100", ""), ("h200", ", H200")):
+        with (DATA / f"levers_{card}.csv").open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                name = row["kernel"] + words + (", earlier search" if row["search"] == "earlier" else "")
+                of = row["search"] if row["search"] in ("chosen", "likes") else "first"
+                sets.setdefault(of, {}).setdefault(name, {})[row["levers"]] = row
     parts = [f"## {TITLE}", PRINTED, OURS, table(sets["first"]), f"{won(sets['first'])} {EARLIER}"]
     for name, words in (("chosen", CHOSEN), ("likes", LIKES)):
         parts += [words, table(sets[name]), won(sets[name])] if name in sets else []

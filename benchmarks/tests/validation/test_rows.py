@@ -48,6 +48,7 @@ def test_every_line_of_the_tables_is_there():
         "held_out_counted.csv": 1315,
         "held_out_predicted.csv": 1315,
         "levers_h100.csv": 50,
+        "levers_h200.csv": 16,
         "levers_terms_h100.csv": 17,
         "mi300x_published.csv": 23,
         "mi300x_published_more.csv": 33,
