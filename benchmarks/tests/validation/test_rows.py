@@ -56,6 +56,7 @@ def test_every_line_of_the_tables_is_there():
         "mi355x_gemm_shapes.csv": 37,
         "policies_h100.csv": 280,
         "policies_again_h100.csv": 42,
+        "policies_more_h200.csv": 200,
         "gains_h100.csv": 6,
         "sequences_h100.csv": 6,
         "spellings_h100.csv": 21,
