@@ -155,27 +155,19 @@ def test_kernel_gpu_and_sliders_by_keyboard(explorer):
     assert "elsewhere" in page.locator("button.card:has-text('hilbert')").get_attribute("class")
 
 
-def test_orders_are_pinned_and_the_timed_replay_comes_in_the_background(explorer):
+def test_the_timed_replay_comes_in_the_background_and_with_the_address(explorer):
     page = explorer()
     says(page, "A bijection")
-    page.click("#pin")
-    page.wait_for_selector(".compared article >> nth=1")
     page.fill("#text", "column")
     page.wait_for_url("**swizzle=column**")
-    until(page, "document.querySelectorAll('.compared article code')[0]?.textContent === 'column'")
-    assert page.locator(".compared article code").all_inner_texts() == ["column", "identity"]
     page.click(".timed-choice label")
     page.wait_for_selector("#timed-figures", timeout=120_000)
     assert "--replay timed" in page.inner_text("#command")
     state = read_query(page.url.partition("?")[2])
-    assert (state.pins, state.replay, state.swizzle) == (("identity",), "timed", "column")
+    assert (state.replay, state.swizzle) == ("timed", "column")
 
     page.reload()
     page.wait_for_selector("#timed-figures")
-    page.click(".compared button:has-text('Edit')")
-    until(page, "document.querySelector('#text').value === 'identity'")
-    page.click(".compared button:has-text('Remove')")
-    until(page, "document.querySelector('#pinned').children.length === 0")
     page.click(".timed-choice label")
     until(page, "!document.querySelector('#timed-box').textContent")
 

@@ -18,9 +18,9 @@ chooses their parameters on the GPU): over 3x the kernels as they are, at best. 
 template (Astra, arXiv 2509.07506) prints 1.32x on average over three kernels of SGLang: merge of attention states,
 fused RMS norm, SiLU and mul."""
 OURS = """\
-**Measured** on an H100, or an H200 where the row says so, chosen by prediction alone, with as many evaluations of each lever, each without the GPU. In
-brackets what was predicted. The kernels are others than the paper's: the columns stand beside its printed speedups,
-they do not repeat them."""
+**Measured** on an H100, or on an H200 where the row says so, chosen by prediction alone, with as many evaluations of
+each lever, each without the GPU. In brackets what was predicted. The kernels are others than the paper's: the columns
+stand beside its printed speedups, they do not repeat them."""
 
 WRONG = """\
 **Where the model is wrong**, by a GEMM of 2048 x 2048 with loops of four lengths: the time of a step over K, predicted
