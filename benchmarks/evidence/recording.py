@@ -16,6 +16,7 @@ from swizzle_agent.loop import is_models, repeat_run
 from swizzle_agent.transcript import END, INPUTS, STEP, Exchange, Transcript
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.search.history import Attempt, History
+from xcd_model import gpu
 from xcd_model.errors import RunError
 from xcd_model.spec.load import load_gpu
 
@@ -91,12 +92,12 @@ def repeat_recording(path: Path, folder: Path) -> dict[str, Any]:
 
 
 def _of_its_day(about: Mapping[str, Any], folder: Path) -> Any:
-    """Description of a recording's GPU, facts in the order of the GPU file of its day, which lies beside it.
+    """Description of a recording's GPU, facts in the order of the file of its day: today's, or one beside it.
 
     Prompts that list facts keep that order, and a recording sorts keys.
     """
-    for file in sorted(folder.glob(f"{about['gpu']}-*.toml")):
-        described = load_gpu(file).as_dict()
+    files = sorted(folder.glob(f"{about['gpu']}-*.toml"))
+    for described in (one.as_dict() for one in (gpu(about["gpu"]), *map(load_gpu, files))):
         if json.loads(json.dumps(described)) == about["gpu_description"]:
             return described
     return about["gpu_description"]
