@@ -116,12 +116,12 @@ def fidelity(
 def _of_half(rows: list[Row], half: str) -> list[Row]:
     from xcd_model.errors import SwizzleSimError, UnknownName
 
-    from .split import HALVES, place_of
+    from .split import HALVES, half_of
 
     wanted = half.replace("-", " ")
     if wanted and wanted not in HALVES:
         raise UnknownName("half", half, [name.replace(" ", "-") for name in HALVES])
-    chosen = [row for row in rows if wanted in ("", place_of(row.gpu, row.kernel).half)]
+    chosen = [row for row in rows if wanted in ("", half_of(row))]
     if not chosen:
         other = next(name for name in HALVES if name != wanted)
         raise SwizzleSimError(f"none of the {len(rows)} rows chosen is {wanted}: all are of the {other} half")

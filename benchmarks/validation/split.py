@@ -16,9 +16,10 @@ LATER = "added later: no constant was set from it"
 
 @dataclass(frozen=True)
 class Place:
-    """Half that a kernel of a GPU belongs to, one of `HALVES`, and why."""
+    """Half that a kernel of a GPU belongs to, one of `HALVES`, which rows are fit all the same, and why."""
 
     half: str
+    fit_rows: str  # pattern of ids
     reason: str
 
 
@@ -32,12 +33,21 @@ def split() -> dict[tuple[str, str], Place]:
     "By lot" is a generator seeded with 6, over the kernels of a GPU in the order of their names.
     """
     with (DATA / "split.csv").open(encoding="utf-8", newline="") as file:
-        return {(line["gpu"], line["kernel"]): Place(line["half"], line["reason"]) for line in csv.DictReader(file)}
+        return {
+            (line["gpu"], line["kernel"]): Place(line["half"], line["fit_rows"], line["reason"])
+            for line in csv.DictReader(file)
+        }
 
 
 def place_of(gpu: str, kernel: str) -> Place:
     """Place of a kernel; held out where the table does not name it."""
-    return split().get((gpu, kernel), Place("held out", LATER))
+    return split().get((gpu, kernel), Place("held out", "", LATER))
+
+
+def half_of(row: Row) -> str:
+    """Half that a row belongs to."""
+    place = place_of(row.gpu, row.kernel)
+    return "fit" if fnmatchcase(row.id, place.fit_rows) else place.half
 
 
 def named_rows(pattern: str, rows: Iterable[Row]) -> list[Row]:

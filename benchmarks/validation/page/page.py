@@ -10,7 +10,7 @@ from ..contributed import COLUMNS, NEEDED
 from ..predict import Prediction
 from ..quantities import QUANTITIES
 from ..rows import DATA
-from ..split import place_of
+from ..split import half_of
 from ..statistics import baselines_of, summarise
 from .choices import choices_section
 from .ranks import believe_section, ranks_section
@@ -196,7 +196,7 @@ def _rows(predictions: Sequence[Prediction], variants: Sequence[str]) -> str:
     for line in ordered:
         row, error = line[variants[0]].row, line[variants[0]].error
         span = f" ({figure(row.low)} to {figure(row.high)})" if row.low < row.high else ""
-        about = [f"`{row.id}`", row.trust, place_of(row.gpu, row.kernel).half]
+        about = [f"`{row.id}`", row.trust, half_of(row)]
         values = [figure(line[name].value) if name in line else "-" for name in variants]
         lines.append([*about, figure(row.measured) + span, "-" if error is None else f"{error:+.1f}", *values])
     return table(["row", "trust", "half", "measured", f"error of {variants[0]}", *variants], lines)

@@ -12,7 +12,7 @@ from swizzle_sim.report.display.colours import OTHER
 
 from ..predict import Prediction
 from ..quantities import QUANTITIES
-from ..split import place_of
+from ..split import half_of
 
 COLOURS = ("#e69f00", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#cc79a7", "#3b3b3b")
 MARKS = "os^Dv"
@@ -107,11 +107,7 @@ def _median(rows: Sequence[Prediction]) -> float:
 def _dots(axes: Axes, rows: Sequence[Prediction], x: Sequence[float], y: np.ndarray) -> None:
     for half, colour in (("fit", FIT), ("held out", HELD_OUT)):
         for mark, bijective in (("o", True), ("X", False)):
-            chosen = [
-                i
-                for i, one in enumerate(rows)
-                if place_of(one.row.gpu, one.row.kernel).half == half and one.row.bijective == bijective
-            ]
+            chosen = [i for i, one in enumerate(rows) if half_of(one.row) == half and one.row.bijective == bijective]
             axes.scatter(
                 [x[i] for i in chosen],
                 [y[i] for i in chosen],

@@ -10,7 +10,7 @@ from statistics import mean
 from ..predict import Prediction
 from ..quantities import QUANTITIES
 from ..repeatability import OTHER_CODE
-from ..split import HALVES, place_of
+from ..split import HALVES, half_of
 from ..statistics import CHANGE, from_launched, group_of, right_way_round, spearman
 from .repeatability import measured_again
 from .tables import table
@@ -63,7 +63,7 @@ def beliefs(model: Sequence[Prediction]) -> list[Belief]:
             rows = [
                 one
                 for one in model
-                if (one.row.gpu, one.row.quantity, place_of(gpu, one.row.kernel).half) == (gpu, quantity, half)
+                if (one.row.gpu, one.row.quantity, half_of(one.row)) == (gpu, quantity, half)
                 and one.row.id in plain
                 and one.error is not None
             ]
@@ -143,5 +143,5 @@ def _about(rows: Sequence[Prediction]) -> list[str]:
     if relative:
         lost, spread = (100 * gap / min(measured) if min(measured) else 0.0 for gap in (lost, spread))
     unit = "%" if relative else "points"
-    half = place_of(first.gpu, first.kernel).half
+    half = half_of(first)
     return [f"`{first.workload}`", half, first.quantity, str(len(rows)), f"{spread:.1f} {unit}", f"{lost:.1f} {unit}"]

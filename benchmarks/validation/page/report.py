@@ -13,7 +13,7 @@ from xcd_model.errors import SwizzleSimError
 
 from ..predict import Prediction
 from ..rows import Row
-from ..split import place_of
+from ..split import half_of
 from ..workloads.from_row import workload
 from .page import page, tables_page
 from .plots import residuals, scatter
@@ -78,7 +78,7 @@ def _csv(predictions: Sequence[Prediction], path: Path) -> None:
         for one in predictions:
             row = one.row
             writer.writerow(
-                [*(getattr(row, name) for name in columns), place_of(row.gpu, row.kernel).half]
+                [*(getattr(row, name) for name in columns), half_of(row)]
                 + [row.measured, row.low, row.high]
                 + ["" if row.baseline is None else round(row.baseline, 4), one.variant]
                 + ["" if value is None else f"{value:.6g}" for value in (one.value, one.error)]

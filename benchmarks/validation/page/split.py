@@ -8,7 +8,7 @@ from swizzle_sim.pricing.access_patterns import fitted_constants
 from xcd_model import gpu, workgroups_per_cu
 
 from ..predict import Prediction
-from ..split import HALVES, place_of
+from ..split import HALVES, half_of, place_of
 from ..statistics import baselines_of, summarise
 from ..workloads.from_row import workload
 from .tables import SUMMARY, summary_cells, table
@@ -32,7 +32,8 @@ def split_section(model: Sequence[Prediction]) -> str:
     for device, kernel in dict.fromkeys((one.row.gpu, one.row.kernel) for one in model):
         place, used = place_of(device, kernel), fitted_by(first[device, kernel])
         names = f"{len(used)}: {', '.join(used)}" if used else "0"
-        places.append([device, kernel, place.half, place.reason, names])
+        half = f"{place.half}; `{place.fit_rows}` fit" if place.fit_rows else place.half
+        places.append([device, kernel, half, place.reason, names])
     places.sort(key=lambda cells: (cells[0], cells[2]))
     return text + "\n" + table(["GPU", "kernel", "half", "why", "fitted constants"], places)
 
@@ -49,13 +50,10 @@ def summaries(model: Sequence[Prediction]) -> list[list[str]]:
     lines = []
     for device, quantity in dict.fromkeys((one.row.gpu, one.row.quantity) for one in model):
         for half in HALVES:
-            rows = [one for one in model if (one.row.gpu, one.row.quantity, half_of(one)) == (device, quantity, half)]
+            rows = [
+                one for one in model if (one.row.gpu, one.row.quantity, half_of(one.row)) == (device, quantity, half)
+            ]
             found = summarise(rows, baselines_of(rows))
             if found:
                 lines.append([device, quantity, half, *summary_cells(found)])
     return lines
-
-
-def half_of(one: Prediction) -> str:
-    """Half that a row belongs to."""
-    return place_of(one.row.gpu, one.row.kernel).half
