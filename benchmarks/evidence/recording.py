@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,13 @@ from swizzle_agent.loop import is_models, repeat_run
 from swizzle_agent.transcript import END, INPUTS, STEP, Exchange, Transcript
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.search.history import Attempt, History
+from swizzle_sim.search.ranking import ranked_by
 from xcd_model import gpu
 from xcd_model.errors import RunError
 from xcd_model.spec.load import load_gpu
 
 FORMAT = 1
+EVIDENCE = "ranked_pairs.toml"  # beside recordings: measured pairs of their day, by which their orders were ranked
 NOTES = (STEP, END, INPUTS)  # kinds that a repetition reads
 OF_ATTEMPT = ("number", "name", "source", "proposer", "verdict", "critique", "cost_ms")
 
@@ -87,8 +90,9 @@ def repeat_recording(path: Path, folder: Path) -> dict[str, Any]:
     """Repeat a recorded run below a folder, with no model; its recording, equal to the first where nothing changed."""
     recording = read_recording(path)
     recording["about"]["gpu_description"] = _of_its_day(recording["about"], path.parent)
-    recorded = restore(recording, folder / "recorded")
-    return record(repeat_run(recorded, folder / "repeated").folder)
+    recorded, table = restore(recording, folder / "recorded"), path.parent / EVIDENCE
+    with ranked_by(table) if table.is_file() else nullcontext():
+        return record(repeat_run(recorded, folder / "repeated").folder)
 
 
 def _of_its_day(about: Mapping[str, Any], folder: Path) -> Any:
