@@ -59,6 +59,18 @@ def test_no_size_is_in_both_halves():
     assert 0.4 < np.mean([one.gemm.chooses for one in tables.tuned()]) < 0.6
 
 
+def test_kernels_of_a_time_stagger_by_the_other_dimension():
+    line = next(one for one in tables.tuned_lines() if one["stagger_u"] != "0")
+    for date, mapping, found in (
+        ("2023-12-16", 0, 0),
+        ("2023-12-17", 0, 1),
+        ("2024-10-24", 1, 0),
+        ("2026-02-05", 1, 1),
+    ):
+        gemm = tables.gemm_of(line | {"commit_date": date, "stagger_mapping": str(mapping)})
+        assert gemm.stagger_mapping == found
+
+
 def test_the_adaptive_split_is_that_of_the_source():
     assert (workloads.local_tiles(8192), workloads.local_tiles(12288)) == (1024, 8 * 236)
 
