@@ -1,6 +1,7 @@
 """Are the maps of AMD's libraries exact, the halves apart, and the scores what they say?"""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -59,6 +60,18 @@ def test_no_size_is_in_both_halves():
     assert 0.4 < np.mean([one.gemm.chooses for one in tables.tuned()]) < 0.6
 
 
+def test_kernels_of_a_time_stagger_by_the_other_dimension():
+    line = next(one for one in tables.tuned_lines() if one["stagger_u"] != "0")
+    for date, mapping, found in (
+        ("2023-12-16", 0, 0),
+        ("2023-12-17", 0, 1),
+        ("2024-10-24", 1, 0),
+        ("2026-02-05", 1, 1),
+    ):
+        gemm = tables.gemm_of(line | {"commit_date": date, "stagger_mapping": str(mapping)})
+        assert gemm.stagger_mapping == found
+
+
 def test_the_adaptive_split_is_that_of_the_source():
     assert (workloads.local_tiles(8192), workloads.local_tiles(12288)) == (1024, 8 * 236)
 
@@ -89,3 +102,14 @@ def test_an_auc_is_of_pairs_by_weight():
 def test_a_statistic_of_rows_that_are_alike_has_no_interval():
     one = scores.bootstrapped(["a", "a", "b"], lambda weight: float(weight.sum() > 0))
     assert (one.value, one.low, one.high, one.rows) == (1.0, 1.0, 1.0, 3)
+
+
+def test_two_tunings_of_a_gemm_agree_where_their_winners_do():
+    rows = [row for row in scores.tuned_rows(scores.replayed()) if row.one.gemm.chooses]
+    first = next(row for row in rows if len(row.lines) == 2)
+    same = replace(first, one=replace(first.one, file="another"))
+    other = replace(same, winner=next(one for one in first.lines if one != first.winner))
+    assert scores.tuned_twice([first, same])[0].value == 1
+    found, chance = scores.tuned_twice([first, other])
+    assert (found.value, found.rows, chance) == (0, 1, 0.5)
+    assert scores.tuned_twice([first, first])[0].rows == 0  # of one file

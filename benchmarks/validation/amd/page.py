@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -67,7 +68,13 @@ def tuned_section(lines: Lines) -> str:
     title = "## Compute bound with reuse: GEMMs that hipBLASLt's tuner ordered (MI300X)\n\n"
     sizes, orders = len({row.one.gemm.size for row in every}), np.mean([len(row.lines) for row in every])
     words = f"{len(every)} rows of {sizes} sizes, {orders:.1f} different orders each. {WITHIN_WORDS}"
-    last = "\nRows whose winner comes first [%].\n\n"
+    twice, chance = scores.tuned_twice(every)
+    again = (
+        f"Two files tuned {twice.rows} GEMMs with one tile, and tried each other's\nwinner: these agree in "
+        f"{percent(twice)} %, by chance in {100 * chance:.0f}. So the likeliest winner itself comes first in at most\n"
+        f"the root of that, {100 * math.sqrt(twice.value):.0f} %, of such rows.\n"
+    )
+    last = f"\nRows whose winner comes first [%]. {again}\n"
     return (
         title
         + words

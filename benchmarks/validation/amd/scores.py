@@ -197,6 +197,25 @@ def place_of_winner(rows: Sequence[Row], cost: Cost) -> Estimate:
     return bootstrapped([row.one.gemm.size for row in rows], lambda w: float((w * values).sum() / w.sum()))
 
 
+def tuned_twice(rows: Sequence[Row]) -> tuple[Estimate, float]:
+    """Share of pairs of files that tuned one GEMM and tile whose winners agree, each tried in both; and by chance."""
+    of: dict[object, list[Row]] = {}
+    for row in rows:
+        gemm = row.one.gemm
+        of.setdefault((gemm.types, gemm.layout, gemm.size, gemm.tile), []).append(row)
+    both = [
+        (a, b)
+        for same in of.values()
+        for a, b in combinations(same, 2)
+        if a.one.file != b.one.file and a.winner in b.lines and b.winner in a.lines
+    ]
+    agree = np.array([a.winner == b.winner for a, b in both], float)
+    found = bootstrapped(
+        [a.one.gemm.size for a, _ in both], lambda weight: float((weight * agree).sum() / weight.sum())
+    )
+    return found, float(np.mean([1 / len(a.lines.keys() & b.lines.keys()) for a, b in both])) if both else math.nan
+
+
 def wanted(lines: Mapping[Key, dict[str, str]], cost: Cost, which: str) -> Estimate:
     """AUC of the gain by a remap between GEMMs whose tuner chose one and others; ``which`` of mi300x, mi355x."""
     of = "tuned" if which == "mi300x" else "aiter wants"

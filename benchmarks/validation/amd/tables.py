@@ -20,6 +20,9 @@ FEWEST_WANTED = 152  # tiles of a GEMM whose tuner chose an XCD remap or none
 FEWEST_TILES = 304  # a workgroup a CU; below it most orders of a launch are one
 MOST_LOADS = 1_000_000  # of a GEMM that is replayed: those of more, one in ten, take as long as all the others together
 SHARE = 0.02  # of its file's rows that an order must win to be a candidate there
+# from when to when kernels took dimension 1 for StaggerU's mapping 0, and dimension 0 for any other. Source:
+# ROCm/hipBLASLt 1f9423f6, declareStaggerParms, which branches where it must not; mended by ROCm/rocm-libraries#4358
+SWAPPED = ("2023-12-17", "2026-02-05")
 BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "fp8": 1, "fp8bf8": 1, "int8": 1, "int32": 4}
 
 
@@ -146,6 +149,8 @@ def gemm_of(line: dict[str, str]) -> Gemm:
     """GEMM of a row of the tuned table."""
     numbers = {name: int(line[name]) for name in ("M", "N", "K", "macro_tile_0", "macro_tile_1", "depth_u")}
     kernel = {name: int(line[name]) for name in ("threads", "lds_bytes", "stagger_shift", "stagger_mapping")}
+    if int(line["stagger_u"]) and SWAPPED[0] <= line["commit_date"] < SWAPPED[1]:
+        kernel["stagger_mapping"] = int(kernel["stagger_mapping"] == 0)
     return Gemm(
         types=(line["dtype_a"], line["dtype_b"], line["dtype_d"]),
         layout=line["layout"],

@@ -117,8 +117,8 @@ class TiledGemm:
     def staggered(self, row: np.ndarray, column: np.ndarray) -> np.ndarray:
         """First step of tiles: ``(by & mask) << shift``, the mask halved until the loop's whole steps hold it.
 
-        ``by`` is the column by mapping 0, the row by 1, the tile by 3. Source: ROCm/hipBLASLt, TensileLite's
-        declareStaggerParms.
+        ``by`` is the column by mapping 0, the row by 1, the tile by 3; kernels of 2023-12 to 2026-02 take the row by 0,
+        the column by others. Source: declareStaggerParms in ROCm/hipBLASLt 1f9423f6; ROCm/rocm-libraries#4358.
         """
         stagger = self.stagger
         while stagger and self.k // self.depth < stagger << self.stagger_shift:
