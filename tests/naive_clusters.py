@@ -3,7 +3,6 @@
 import numpy as np
 
 from tests import naive, naive_timed
-from tests.naive_rates import jitter
 
 
 def workgroups_of_program(trace, program, size, common, multicast):
@@ -125,7 +124,7 @@ class Replay(naive_timed.Replay):
         if waits > now:
             self.can_issue[slot, xcd] = waits
             return
-        arrivals = [self.send(now, one, xcd) for one in senders]
+        arrivals = [self.send(now, one, xcd, self.running[one, xcd]) for one in senders]
         for one in senders:
             self.came.discard((one, xcd))
             its = self.running[one, xcd]
@@ -147,37 +146,10 @@ class Replay(naive_timed.Replay):
                 self.free.discard((slot, xcd))
                 self.can_issue[slot, xcd], self.age[slot, xcd] = begins, w
 
-    def room_at(self, now, slot, xcd, instruction):
-        """When the CU of a slot can issue an instruction: now, or when its first load under way is back."""
-        cu, limit = (xcd, slot % self.gpu.cus_per_xcd), self.gpu.limits.reads_in_flight_per_cu
-        self.under_way[cu] = [load for load in self.under_way[cu] if load[0] > now]
-        full = limit and sum(requests for _, requests in self.under_way[cu]) >= limit
-        return self.under_way[cu][0][0] if full and not naive.touches(self.trace, instruction)[1] else now
-
-    def send(self, now, slot, xcd):
-        """Send the next instruction of a slot; return when its own lines are there."""
-        mine, cu = self.running[slot, xcd], (xcd, slot % self.gpu.cus_per_xcd)
-        instruction = mine.todo.pop(0)
-        lines, is_write = naive.touches(self.trace, instruction)
-        if is_write:
-            arrive, counts = self.memory.write(now, *cu, lines)
-        else:
-            arrive, counts = self.read(now, cu, lines, instruction)
-            arrive += jitter(self.pace["seed"], mine.workgroup, len(mine.arrived), self.pace["jitter_fs"])
-        self.issued.append(
-            (now, xcd, int(self.trace.tensor[self.trace.template[instruction]]), {"instructions": 1} | counts)
-        )
-        return arrive
-
 
 def replay_timed(trace, order, gpu, workgroups_per_cu, size, **pace):
     """As `naive_timed.replay`."""
-    one = Replay(trace, order, gpu, workgroups_per_cu, naive_timed.PACE | pace, size)
-    one.run()
-    queues = [*one.memory.l2_free, *one.memory.fabric_free, one.memory.mall_free, one.memory.hbm_free]
-    time_fs, opening_fs, memory = max(one.ends + queues), one.memory.opening, one.memory
-    memory.flush(one.issued[-1][0])
-    return naive_timed.Run(trace, gpu, one.issued, memory.written, time_fs, memory.rate, opening_fs, one.cu_free)
+    return Replay(trace, order, gpu, workgroups_per_cu, naive_timed.PACE | pace, size).whole()
 
 
 def expanded(order, size):

@@ -351,13 +351,25 @@ class Replay:
             del self.can_issue[slot, xcd]  # the slot retires
             return
         self.age[slot, xcd] = mine.age
-        lines, is_write = naive.touches(self.trace, mine.todo[0])
-        self.under_way[cu] = [load for load in self.under_way[cu] if load[0] > now]  # they come back in order
-        limit = self.gpu.limits.reads_in_flight_per_cu
-        if limit and not is_write and sum(requests for _, requests in self.under_way[cu]) >= limit:
-            self.can_issue[slot, xcd] = self.under_way[cu][0][0]
+        waits = self.room_at(now, slot, xcd, mine.todo[0])
+        if waits > now:
+            self.can_issue[slot, xcd] = waits
             return
-        instruction = mine.todo.pop(0)
+        mine.arrived.append(self.send(now, slot, xcd, mine))
+        del self.can_issue[slot, xcd]
+        self.go_on(now, (slot, xcd), mine)
+
+    def room_at(self, now, slot, xcd, instruction):
+        """When the CU of a slot can issue an instruction: now, or when its first load under way is back."""
+        cu, limit = (xcd, slot % self.gpu.cus_per_xcd), self.gpu.limits.reads_in_flight_per_cu
+        self.under_way[cu] = [load for load in self.under_way[cu] if load[0] > now]  # they come back in order
+        full = limit and sum(requests for _, requests in self.under_way[cu]) >= limit
+        return self.under_way[cu][0][0] if full and not naive.touches(self.trace, instruction)[1] else now
+
+    def send(self, now, slot, xcd, mine):
+        """Send the next instruction of a slot; return when its lines are there."""
+        instruction, cu = mine.todo.pop(0), (xcd, slot % self.gpu.cus_per_xcd)
+        lines, is_write = naive.touches(self.trace, instruction)
         if is_write:
             arrive, counts = self.memory.write(now, *cu, lines)
         else:
@@ -365,9 +377,15 @@ class Replay:
             arrive += jitter(self.pace["seed"], mine.workgroup, len(mine.arrived), self.pace["jitter_fs"])
         tensor = int(self.trace.tensor[self.trace.template[instruction]])
         self.issued.append((now, xcd, tensor, {"instructions": 1} | counts))
-        mine.arrived.append(arrive)
-        del self.can_issue[slot, xcd]
-        self.go_on(now, (slot, xcd), mine)
+        return arrive
+
+    def whole(self):
+        """Run to the end, when what is dirty is written back too."""
+        self.run()
+        queues = [*self.memory.l2_free, *self.memory.fabric_free, self.memory.mall_free, self.memory.hbm_free]
+        time_fs, opening_fs, memory = max(self.ends + queues), self.memory.opening, self.memory
+        memory.flush(self.issued[-1][0])
+        return Run(self.trace, self.gpu, self.issued, memory.written, time_fs, memory.rate, opening_fs, self.cu_free)
 
     def read(self, now, cu, lines, instruction):
         waves = naive.wave_requests(self.trace, instruction), int(self.trace.waves[self.trace.template[instruction]][3])
@@ -387,9 +405,4 @@ def replay(trace, order, gpu, workgroups_per_cu, *, programs=None, claims=None, 
     """Replay a whole grid and return a `Run`; ``pace``: in_flight and compute_fs, and what differs from `PACE`."""
     caches = caches or naive.Caches(gpu)
     caches.begin()
-    one = Replay(trace, order, gpu, workgroups_per_cu, PACE | pace, programs, claims, caches)
-    one.run()
-    queues = [*one.memory.l2_free, *one.memory.fabric_free, one.memory.mall_free, one.memory.hbm_free]
-    time_fs, opening_fs = max(one.ends + queues), one.memory.opening
-    one.memory.flush(one.issued[-1][0])
-    return Run(trace, gpu, one.issued, one.memory.written, time_fs, one.memory.rate, opening_fs, one.cu_free)
+    return Replay(trace, order, gpu, workgroups_per_cu, PACE | pace, programs, claims, caches).whole()

@@ -25,10 +25,8 @@ def access(s, build, pid, q, k, v, *rest) -> None:
     """Length, Q; of each page of the split its place in the table, K, V; partial output and weight."""
     part, lse, length, table = rest
     batch, head, split = pid
-    pages = s.pages[batch]
-    share = cdiv(pages, s.SPLITS)
-    build.step(build.read_box(length, at=(batch,), size=(1,)))
-    build.step(build.read_box(q, at=(batch, head, 0), size=(1, 1, s.D)))
+    pages, share = s.pages[batch], cdiv(s.pages, s.SPLITS)[batch]
+    build.step(build.read_box(length, at=(batch,), size=(1,)), build.read_box(q, at=(batch, head, 0), size=(1, 1, s.D)))
     mine = (split * share)[:, None] + np.arange(int(share.max()))[None, :]
     real = mine < np.minimum(pages, (split + 1) * share)[:, None]
     mine = np.minimum(mine, s.MOST_PAGES - 1)
@@ -69,15 +67,13 @@ different key heads read neighbouring rows of the same pages. Workgroups of shor
     sizes={"B": 32, "H": 32, "HKV": 8, "S": 4096, "D": 128, "PAGE": 16, "SPLITS": 8, "SEED": 1},
     derived={
         "MOST_PAGES": lambda s: cdiv(s.S, s.PAGE),  # of the longest sequence
-        "all_pages": lambda s: s.B * s.MOST_PAGES,
         "scale": attention_decode.derived["scale"],
         "drawn": drawn,
-        "length": lambda s: s.drawn[0],
-        "table": lambda s: s.drawn[1],
+        **{name: lambda s, i=i: s.drawn[i] for i, name in enumerate(("length", "table"))},
         "pages": lambda s: cdiv(s.length.astype(np.int64), s.PAGE),  # of each sequence
     },
     others=lambda s: others(s, block="PAGE"),
-    tensors={**attention_decode.tensors, **dict.fromkeys("KV", Tensor("all_pages PAGE HKV D"))}
+    tensors={**attention_decode.tensors, **dict.fromkeys("KV", Tensor("B*MOST_PAGES PAGE HKV D"))}
     | {"length": table("length"), "table": table("table")},
     arguments="MOST_PAGES H HKV SPLITS scale",
     constexprs="D PAGE",

@@ -32,6 +32,12 @@ def of_tiles(s) -> np.ndarray:
     return np.stack([expert, s.offsets[expert] + within * s.BLOCK_M, s.offsets[expert + 1]]).astype(np.int32)
 
 
+def others(s, tokens, experts):
+    """Experts without tokens, with one tile and with many, by numbers of tokens, of experts and of those of a token."""
+    for rows, (n, topk), width in itertools.product(tokens, experts, (1, 5, 8)):
+        yield {"TOKENS": rows, "EXPERTS": n, "TOPK": topk, "N": width * s.BLOCK_N - rows % 2}
+
+
 def access(s, build, pid, a, b, c, *tables) -> None:
     """Three table entries; per K step one load of A, one of B; at the end one store of C."""
     tile, col, inner = pid[0], pid[1] * s.BLOCK_N, np.arange(0, s.K, s.BLOCK_K)[None, :]
@@ -72,13 +78,7 @@ they belong to the same expert. Experts have different numbers of row tiles, so 
         **{name: lambda s, i=i: s.of_tiles[i] for i, name in enumerate(TABLES)},
     },
     grid="tiles N/BLOCK_N",
-    # experts without tokens, with one tile and with many
-    others=lambda s: (
-        {"TOKENS": tokens, "EXPERTS": experts, "TOPK": topk, "N": width * s.BLOCK_N - tokens % 2}
-        for tokens in (1, 37, 200, 1000, 1531)
-        for experts, topk in ((1, 1), (3, 2), (8, 2), (16, 1))
-        for width in (1, 5, 8)
-    ),
+    others=lambda s: others(s, (1, 37, 200, 1000, 1531), ((1, 1), (3, 2), (8, 2), (16, 1))),
     tensors={"A": Tensor("rows K"), "B": Tensor("EXPERTS K N"), "C": Tensor("rows N", role="out")}
     | {name: table(name) for name in TABLES},
     arguments="N K",

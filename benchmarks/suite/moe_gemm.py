@@ -14,7 +14,7 @@ from xcd_model.trace.builder import Access
 
 from .declared import Tensor, cdiv, table, up
 from .gemm import gemm
-from .grouped_gemm import AT_MOST_ONCE
+from .grouped_gemm import AT_MOST_ONCE, others
 
 MOST_DRAWN = 1 << 25  # half a GiB
 
@@ -126,13 +126,7 @@ do.""",
         **{"slot": slot, "expert": expert},
     },
     grid="tiles N/BLOCK_N",
-    # experts without tokens, with one block and with many
-    others=lambda s: (
-        {"TOKENS": tokens, "EXPERTS": experts, "TOPK": topk, "N": width * s.BLOCK_N - tokens % 2}
-        for tokens in (1, 37, 200, 1000)
-        for experts, topk in ((1, 1), (3, 2), (16, 4))
-        for width in (1, 5, 8)
-    ),
+    others=lambda s: others(s, (1, 37, 200, 1000), ((1, 1), (3, 2), (16, 4))),
     tensors={"A": Tensor("TOKENS K"), "B": Tensor("EXPERTS b_rows b_cols"), "C": Tensor("rows N", role="out")}
     | {name: table(name) for name in ("bound", "slot", "expert")},
     arguments="N K ROWS=rows",

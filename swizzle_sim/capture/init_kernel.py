@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import permutations
 from pathlib import Path
 
-from swizzle_sim.capture.cuda.draft import drafted
-from swizzle_sim.capture.cuda.source import C_NAME
+from swizzle_sim.capture.cuda.source import C_NAME, drafted
 from swizzle_sim.capture.stand_ins import TORCH_DTYPES
 from swizzle_sim.triton_source.definitions import Filled
 from swizzle_sim.triton_source.parameters import FunctionFacts, Parameter, facts_of

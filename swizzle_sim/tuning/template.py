@@ -26,7 +26,7 @@ from swizzle_sim.capture.occupancy import ARCHITECTURES, Compiled, compile_each
 from swizzle_sim.capture.process import triton_version, worker_reply
 from swizzle_sim.capture.user_kernel import describe, inputs_of, kernel_of, name_of, request_of, stored_capture
 from swizzle_sim.capture.workload import Workload, workload
-from swizzle_sim.tuning.blocks import Sides, live_blocks
+from swizzle_sim.rewrite.source import nodes
 from swizzle_sim.tuning.constants import Parametrised, parametrised
 from swizzle_sim.workload.kernels import Kernel, kernel
 from swizzle_sim.workload.launch import Launch
@@ -34,6 +34,7 @@ from xcd_model import Gpu, Resources, Trace, workgroups_per_cu
 from xcd_model.errors import CompileError, ReplayError, SwizzleSimError
 
 Values = dict[str, int]
+Sides = tuple[str, ...]
 # names of constants that a launch may choose; the width of a head is none
 BLOCK = re.compile(r"(BLOCK|TILE|GROUP)(?!.*(_DMODEL|_DPE|_DV|HEAD))|^B[MNK]$")
 FEWEST_ITEMS, MOST_ITEMS, OCTAVES = 16, 256, 3  # of a block: its range, unless its own size lies beyond, and how far
@@ -46,6 +47,7 @@ OPTIONS: dict[str, dict[str, tuple[int, ...]]] = {
 }
 OF_PRODUCTS = ("matrix_instr_nonkdim", "kpack")
 MOST_ACCUMULATED = {"gfx": 256, "sm_": 192}  # registers of a lane for the blocks that a loop adds to
+MADE, REDUCED = ("zeros", "full"), ("max", "min", "sum")  # functions of the language that give a block
 KEPT = 8  # instances whose traces stay in memory
 UNCHANGED = "as it is"
 
@@ -349,6 +351,54 @@ def _near(name: str, value: int) -> Iterator[int]:
         near = int(value * 2.0**octave)
         if least <= near <= most or near == value:
             yield near
+
+
+def live_blocks(function: ast.FunctionDef) -> Iterator[tuple[Sides, ...]]:
+    """Blocks that a kernel holds in registers at once, by their sides as the source has them.
+
+    Each that it makes, alone, and all products of a loop that holds no other: of ``acc = tl.dot(tl.dot(q, k), v, acc)``
+    (BLOCK_M, BLOCK_N) beside (BLOCK_M, D).
+    """
+    known: dict[str, Sides] = {}
+    for one in sorted((one for one in nodes(function) if isinstance(one, ast.Assign)), key=lambda one: one.lineno):
+        if isinstance(one.targets[0], ast.Name):
+            known[one.targets[0].id] = _sides(one.value, known) or known.get(one.targets[0].id, ())
+    yield from ((_sides(one, known),) for one in nodes(function) if _name(one) in MADE)
+    for loop in (one for one in nodes(function) if isinstance(one, ast.For | ast.While)):
+        inside = list(nodes(*loop.body))
+        if not any(isinstance(one, ast.For | ast.While) for one in inside):
+            yield tuple(dict.fromkeys(filter(None, (_sides(one, known) for one in inside if _name(one) == "dot"))))
+
+
+def _name(call: ast.AST) -> str:
+    return ast.unparse(call.func).rpartition(".")[2] if isinstance(call, ast.Call) else ""
+
+
+def _sides(value: ast.AST, known: dict[str, Sides]) -> Sides:
+    """Sides of a value, those of its widest part where it is no call that is known; none of a scalar."""
+    found, parts, name = (), list(ast.iter_child_nodes(value)), _name(value)  # type: Sides, list[ast.AST], str
+    match value:
+        case ast.Name(own):
+            return known.get(own, ())
+        case ast.Attribute(of, "T") | ast.Call(_, [of]) if name in ("", "trans"):
+            return _sides(of, known)[::-1]
+        case ast.Subscript(of, ast.Tuple(places)):
+            left = iter(_sides(of, known))
+            return tuple("1" if isinstance(one, ast.Constant) else next(left, "1") for one in places)
+        case ast.Call(_, [ast.Tuple(sides) | ast.List(sides), *_] | [_, *sides]) if name in (*MADE, "arange"):
+            return tuple(map(ast.unparse, sides))
+        case ast.Call(_, [left, right, *_]) if name == "dot":
+            pair = _sides(left, known), _sides(right, known)
+            return (pair[0][0], pair[1][1]) if all(len(one) == 2 for one in pair) else ()
+        case ast.Call():
+            parts = [*value.args[: 1 if name == "load" else None]] if name not in REDUCED else []
+            parts = [value.func.value] if name == "to" and isinstance(value.func, ast.Attribute) else parts
+    for one in parts:
+        other = _sides(one, known)
+        if len(found) == len(other):
+            found = tuple(b if a == "1" else a for a, b in zip(found, other, strict=True))
+        found = max(found, other, key=len)
+    return found
 
 
 def stored_sectors(trace: Trace) -> np.ndarray:

@@ -2,10 +2,8 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -14,31 +12,17 @@ from swizzle_agent.transcript import Transcript
 from swizzle_sim.language import family
 from swizzle_sim.search.history import History
 from tests.agent.scripted_server import ScriptedServer, proposal
+from tests.cli.conftest import spawned as spawned  # noqa: PLC0414  (a fixture)
 from tests.in_process import runner
 
-COMMAND = shutil.which("swizzle-sim", path=str(Path(sys.executable).parent)) or "swizzle-sim"
 SMALL = ("M=512", "N=512", "K=128", "BLOCK_M=64", "BLOCK_N=64")
 MODEL = ("--proposer", "direct", "--model", "openai/scripted")
 SCRIPT = [proposal("pid = pid % 3"), proposal(family("group_m(size=4)"))]
 
 
 @pytest.fixture
-def typed(tmp_path):
-    env = {key: value for key, value in os.environ.items() if not key.endswith("_API_KEY")}
-
-    def run(*words, **more):
-        done = subprocess.run(
-            [COMMAND, *words], capture_output=True, text=True, cwd=tmp_path, timeout=300, env={**env, **more}
-        )
-        assert "Traceback" not in done.stderr, done.stderr
-        return done
-
-    return run
-
-
-@pytest.fixture
 def here(monkeypatch, capsys, tmp_path):
-    """As ``typed``, in this process, where keys are neither set nor taken."""
+    """Commands as typed, in this process, where keys are neither set nor taken."""
     monkeypatch.setattr("swizzle_agent.providers._taken", {})
     for name in [name for name in os.environ if name.endswith("_API_KEY")]:
         monkeypatch.delenv(name)
@@ -48,21 +32,9 @@ def here(monkeypatch, capsys, tmp_path):
 @pytest.mark.usefixtures("sketched")
 def test_optimize_with_a_model_and_repeat_it(here, monkeypatch, tmp_path):
     with ScriptedServer(SCRIPT) as server:
-        words = (
-            "optimize",
-            "gemm",
-            *SMALL,
-            *MODEL,
-            "--api-base",
-            server.base,
-            "--iterations",
-            "2",
-            "--out",
-            "run-one",
-            "--report",
-        )
         monkeypatch.setenv("OPENAI_API_KEY", "unlikely-4711")
-        done = here(*words)
+        words = ("--api-base", server.base, "--iterations", "2", "--out", "run-one", "--report")
+        done = here("optimize", "gemm", *SMALL, *MODEL, *words)
         assert done.code == 0, done.err
     assert "iteration 2, openai/scripted: attempt 2 scored" in done.err
     for shown in ("launch order", "best of 1 of", "search, 1 evaluation", "llm, 1 evaluation", "1 grid-collision"):
@@ -123,11 +95,11 @@ def test_what_cannot_be_is_said_before_a_run_begins(here, tmp_path, words, told)
     assert not (tmp_path / "runs").exists()
 
 
-def test_without_the_extra(typed, tmp_path):
+def test_without_the_extra(spawned, tmp_path):
     (tmp_path / "dspy.py").write_text("raise ImportError('no dspy here')\n")
-    done = typed("optimize", "gemm", *MODEL, "--json", PYTHONPATH=os.pathsep.join([str(tmp_path), *sys.path]))
-    assert done.returncode == 2
-    error = json.loads(done.stdout)["error"]
+    done = spawned("optimize", "gemm", *MODEL, "--json", PYTHONPATH=os.pathsep.join([str(tmp_path), *sys.path]))
+    assert done.code == 2
+    error = done.json["error"]
     assert error["code"] == "extra" and "pip install -e '.[llm]' in the checkout" in error["message"]
     assert "--proposer search" in error["message"]
 

@@ -122,14 +122,6 @@ def test_ctrl_c_withdraws_the_question_that_is_under_way(run_script, monkeypatch
     assert facts(run) == whole(run_script) and len(server.requests) == 3
 
 
-def test_a_second_command_on_a_run_is_refused_and_changes_nothing(run_script, tmp_path):
-    run, _, _ = run_script(SCRIPT[:1])
-    with History(run.folder) as first, first.running(), pytest.raises(RunError, match="another command is writing"):
-        run_script(SCRIPT[:1], resume=True)
-    with History(run.folder) as history:
-        assert history.state == "finished"
-
-
 def test_more_iterations_go_on_from_the_end(run_script):
     run_script(SCRIPT[:2], iterations=2)
     run, server, _ = run_script(SCRIPT[2:], resume=True, iterations=4)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from operator import add, and_, eq, ge, gt, le, lt, mul, sub, xor
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -169,6 +170,26 @@ def _helpers(draw: Random) -> tuple[str, dict[str, str]]:
     return text, names
 
 
+def _by(made: Any, *, swapped: bool = False) -> Any:
+    """Operator that computes in the wider of two widths."""
+
+    def operator(self: Number, other: Any) -> Number:
+        theirs = other if isinstance(other, Number) else Number(int(other), self.bits, self.signed)
+        bits = max(self.bits, theirs.bits)
+        signed = self.signed and theirs.signed if self.bits == theirs.bits else (
+            self.signed if self.bits > theirs.bits else theirs.signed)  # fmt: skip
+        a, b = Number(self.value, bits, signed).value, Number(theirs.value, bits, signed).value
+        return Number(made(b, a) if swapped else made(a, b), bits, signed)
+
+    return operator
+
+
+def _as(holds: Any) -> Any:
+    """Comparison of the same numbers."""
+    compared = _by(holds)
+    return lambda self, other: Number(compared(self, other).value & 1, 1, signed=False)
+
+
 class Number:
     """Integer of a width, as Triton's are."""
 
@@ -188,64 +209,14 @@ class Number:
         """Same number in another width."""
         return Number(self.value, *kind)
 
-    def _with(self, other: Any, made: Any, *, swapped: bool = False) -> Number:
-        theirs = other if isinstance(other, Number) else Number(int(other), self.bits, self.signed)
-        bits = max(self.bits, theirs.bits)
-        signed = self.signed and theirs.signed if self.bits == theirs.bits else (
-            self.signed if self.bits > theirs.bits else theirs.signed)  # fmt: skip
-        a, b = Number(self.value, bits, signed).value, Number(theirs.value, bits, signed).value
-        a, b = (b, a) if swapped else (a, b)
-        return Number(made(a, b), bits, signed)
-
-    def _compared(self, other: Any, made: Any) -> Number:
-        return Number(self._with(other, lambda a, b: int(made(a, b))).value & 1, 1, signed=False)
-
-    def __and__(self, other: Any) -> Number:
-        return self._with(other, lambda a, b: a & b)
-
-    def __add__(self, other: Any) -> Number:
-        return self._with(other, lambda a, b: a + b)
-
-    def __radd__(self, other: Any) -> Number:
-        return self._with(other, lambda a, b: a + b, swapped=True)
-
-    def __sub__(self, other: Any) -> Number:
-        return self._with(other, lambda a, b: a - b)
-
-    def __rsub__(self, other: Any) -> Number:
-        return self._with(other, lambda a, b: a - b, swapped=True)
-
-    def __mul__(self, other: Any) -> Number:
-        return self._with(other, lambda a, b: a * b)
-
-    __rmul__ = __mul__
-
-    def __xor__(self, other: Any) -> Number:
-        return self._with(other, lambda a, b: a ^ b)
+    __and__, __add__, __mul__, __sub__, __xor__ = map(_by, (and_, add, mul, sub, xor))
+    __radd__, __rmul__, __rsub__ = __add__, __mul__, _by(sub, swapped=True)
+    __floordiv__ = _by(lambda a, b: abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1) if b else 0)
+    __mod__ = _by(lambda a, b: abs(a) % abs(b) * (-1 if a < 0 else 1) if b else 0)
+    __lt__, __le__, __gt__, __ge__, __eq__ = map(_as, (lt, le, gt, ge, eq))  # type: ignore[assignment]
 
     def __bool__(self) -> bool:
         return self.value != 0
-
-    def __floordiv__(self, other: Any) -> Number:
-        return self._with(other, lambda a, b: abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1) if b else 0)
-
-    def __mod__(self, other: Any) -> Number:
-        return self._with(other, lambda a, b: abs(a) % abs(b) * (-1 if a < 0 else 1) if b else 0)
-
-    def __lt__(self, other: Any) -> Number:
-        return self._compared(other, lambda a, b: a < b)
-
-    def __le__(self, other: Any) -> Number:
-        return self._compared(other, lambda a, b: a <= b)
-
-    def __gt__(self, other: Any) -> Number:
-        return self._compared(other, lambda a, b: a > b)
-
-    def __ge__(self, other: Any) -> Number:
-        return self._compared(other, lambda a, b: a >= b)
-
-    def __eq__(self, other: object) -> Number:  # type: ignore[override]
-        return self._compared(other, lambda a, b: a == b)
 
     def __hash__(self) -> int:
         return self.value

@@ -13,6 +13,7 @@ import pytest
 from swizzle_sim.base import release
 from swizzle_sim.capture import process, user_kernel
 from swizzle_sim.capture.worker import declared, describe
+from swizzle_sim.workload.kernels import kernel
 from tests.capture.same_trace import needs_triton
 from tests.in_process import runner
 from xcd_model.errors import CaptureError, SwizzleSimError
@@ -171,16 +172,16 @@ def test_an_error_under_a_newer_triton_says_with_which_it_worked(monkeypatch, ve
 
 
 def test_init_kernel_writes_what_the_source_tells(run, tmp_path):
-    shutil.copy(KERNELS / "hard.py", tmp_path / "hard.py")
-    status, out, _ = run("init-kernel", "hard.py:spmv", "--json")
+    shutil.copy(kernel("spmv").launch.path, tmp_path / "sparse.py")
+    status, out, _ = run("init-kernel", "sparse.py:spmv", "--json")
     written = tmp_path / "spmv_kernel.py"
     assert (status, json.loads(out)["written"]) == (0, "spmv_kernel.py")
-    assert json.loads(out)["to_complete"] == ["row_ptr", "col_ptr", "val_ptr", "x_ptr", "y_ptr", "grid"]
+    assert json.loads(out)["to_complete"] == ["indptr_ptr", "indices_ptr", "values_ptr", "x_ptr", "y_ptr", "grid"]
     text = written.read_text()
-    assert '"row_ptr": Array(shape=..., dtype="int32", is_index=True)' in text
+    assert '"indptr_ptr": Array(shape=..., dtype="int32", is_index=True)' in text
     assert '"x_ptr": Array(shape=..., dtype="fp16"),' in text
     assert '"y_ptr": Array(shape=..., dtype="fp16", role="out")' in text
-    status, _, err = run("init-kernel", "hard.py:spmv")
+    status, _, err = run("init-kernel", "sparse.py:spmv")
     assert (status, "exists and is not overwritten" in err, written.read_text()) == (2, True, text)
 
 

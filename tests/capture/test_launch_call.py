@@ -135,28 +135,6 @@ def test_tile_axes_are_what_the_id_is_divided_by(body, tiles):
 
 
 @needs_triton
-def test_tile_axes_of_a_declaration_without_tiles_are_those_of_its_source(tmp_path):
-    """So that a search tries orders by rows and columns, which a one-dimensional launch hides."""
-    (tmp_path / "mine.py").write_text(MATMUL)
-    declared = KernelDeclaration(
-        function=f"{tmp_path / 'mine.py'}:matmul",
-        sizes={"M": 1024, "N": 512},
-        arguments=lambda s: {
-            **{name: Array(shape=(s.M, s.N), dtype="fp16") for name in ("a_ptr", "b_ptr")},
-            "c_ptr": Array(shape=(s.M, s.N), dtype="fp16", role="out"),
-            **dict.fromkeys(("K", "stride_am", "stride_ak", "stride_bk", "stride_bn", "stride_cm", "stride_cn"), 1),
-            "M": s.M,
-            "N": s.N,
-        },
-        constexprs={"BLOCK_M": 128, "BLOCK_N": 64, "BLOCK_K": 32},
-        grid=lambda s: (s.M // 128 * (s.N // 64),),
-    )
-    for sizes, tiles in (({}, (8, 8)), ({"N": 1024}, (8, 16))):
-        at = declared.sizes_at(sizes)
-        assert declared.grid_at(at, declared.at(**sizes)) == Grid((tiles[0] * tiles[1],), tiles)
-
-
-@needs_triton
 @pytest.mark.parametrize("grid", ["s.M // 128 * (s.N // 64)", "-(-s.M // 128) * -(-s.N // 64)"], ids=["down", "up"])
 def test_other_grids_of_a_kernel_with_tile_axes_have_them_too(tmp_path, grid):
     """A grid that rounds down fits no tiles at ragged sizes; orders by rows and columns are checked where it does."""

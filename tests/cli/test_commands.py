@@ -1,14 +1,11 @@
 """Do the commands do what they say, for people and for programs?"""
 
-import contextlib
 import ctypes
 import json
 import os
 import shlex
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,16 +13,10 @@ import pytest
 
 import swizzle_sim as sim
 from swizzle_sim.__main__ import M_ARENA_MAX, M_MMAP_THRESHOLD, _give_back_what_is_freed
-from swizzle_sim.search.history import History
 from tests.cli.conftest import COMMAND
-from xcd_model import RunError
 from xcd_model.errors import LanguageError, UnknownName
 
 SMALL = ("M=1024", "N=1024", "K=128")
-# A test run in the background of a script inherits an ignored Ctrl-C.
-HEED_CTRL_C = (
-    "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
-)
 
 
 def test_what_there_is(typed, monkeypatch):
@@ -90,20 +81,6 @@ def test_what_is_no_bijection_exits_1_and_has_no_score(request, how, style):
         assert "hit rate" not in answer.out
 
 
-def test_check_names_the_domain(typed, tmp_path):
-    (tmp_path / "naive.txt").write_text("pid = (pid % num_xcds) * (num_pids // num_xcds) + pid // num_xcds\n")
-    assert typed("check", "naive.txt", "--grid", "4096").code == 0
-    negative = typed("check", "naive.txt", "--grid", "1001", "--json")
-    assert negative.code == 1
-    assert negative.json["verdict"]["domain"] == "num_pids % num_xcds == 0"
-    assert len(negative.json["verdict"]["counterexample"]["pids"]) == 2
-    assert typed("check", "naive.txt", "--grid", "1001", "--xcds", "7").code == 0
-    assert typed("check", "contiguous", "--kernel", "gemm", "M=1000", "N=777").code == 0
-    for grid in ("1", "3", "64x64", "8x16x4"):
-        assert typed("check", "contiguous", "--grid", grid).code == 0
-    assert typed("check", "hilbert", "--grid", "8x16x4").code == 2
-
-
 def test_optimize_report_and_runs(typed, tmp_path, request):
     tiles = ("M=512", "N=512", "K=128", "BLOCK_M=64", "BLOCK_N=64")  # an order can raise its hit rate
     document = typed("optimize", "gemm", *tiles, "--report", "--json").json
@@ -132,34 +109,6 @@ def test_optimize_report_and_runs(typed, tmp_path, request):
     assert typed("score", "gemm", *tiles, "--swizzle", best, "--json").json["score"] == found
     assert found["l2_hit_rate"] == max(score["l2_hit_rate"] for score in known.values())
     assert typed("optimize", "gemm", *tiles, "--out", document["run"]).code == 2
-
-
-@pytest.mark.usefixtures("sketched")
-def test_ctrl_c_leaves_a_run_that_opens_and_goes_on(typed, tmp_path):
-    words = ["optimize", "gemm", "M=2048", "N=2048", "K=256", "--out", "cut"]
-    heed = [sys.executable, "-c", HEED_CTRL_C, COMMAND, *words]
-    process = subprocess.Popen(heed, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    wait_for_attempts(tmp_path / "cut", 3)
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=300)
-    assert process.returncode == 130
-    assert "--resume cut" in said
-    assert typed("runs", ".", "--json").json["runs"][0]["state"] == "interrupted"
-    assert typed("report", "cut").code == 0
-    assert (tmp_path / "cut" / "report.html").exists()
-    resumed = typed("optimize", *words[1:5], "--resume", "cut", "--json")
-    assert resumed.json["tried"] > 100
-    assert typed("runs", ".", "--json").json["runs"][0]["state"] == "finished"
-
-
-def wait_for_attempts(folder, count):
-    until = time.monotonic() + 120
-    while time.monotonic() < until:
-        with contextlib.suppress(RunError), History(folder) as history:
-            if len(history) >= count:
-                return
-        time.sleep(0.02)
-    pytest.fail(f"no {count} attempts in {folder}")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a device that is full")

@@ -77,7 +77,6 @@ def test_every_kernel_has_a_start_that_it_takes():
         ("replay=fast", SizeError, "timed and lockstep"),
         ("&".join(f"A{i}=1" for i in range(99)), SizeError, "more than 64"),
         ("M=" + "1" * MAX_QUERY, LanguageError, "at most"),
-        ("swizzle=" + "x" * (MAX_TEXT_BYTES + 1), LanguageError, "at most"),
     ],
 )
 def test_what_is_no_state_is_refused(query, error, words):

@@ -31,13 +31,17 @@ def small(name="mi300x", specs=("contiguous", "group_m(size=2)"), **sizes):
     return workload, device, found, scorer.baseline
 
 
+def bundled(folder, *args, **how):
+    """Folder of the bundle of `small`."""
+    workload, device, found, baseline = small(*args, **how)
+    make_bundle(workload, device, found, folder, baseline=baseline, check=False)
+    return folder
+
+
 @pytest.fixture(scope="session")
 def made(tmp_path_factory):
     """Folder of a bundle for a MI300X, never to be changed."""
-    workload, device, found, baseline = small()
-    folder = tmp_path_factory.mktemp("made") / "bundle"
-    make_bundle(workload, device, found, folder, baseline=baseline, check=False)
-    return folder
+    return bundled(tmp_path_factory.mktemp("made") / "bundle")
 
 
 @pytest.fixture

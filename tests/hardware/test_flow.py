@@ -15,7 +15,7 @@ from swizzle_sim.hardware.node.manifest import Refused, check_files, digest, ide
 from swizzle_sim.language import family
 from swizzle_sim.workload.kernels import kernel
 from tests.capture.same_trace import needs_triton
-from tests.hardware.conftest import H200, STAND_IN, small
+from tests.hardware.conftest import H200, STAND_IN, bundled, small
 from xcd_model import gpu
 from xcd_model.errors import HardwareError, NotBijective
 
@@ -64,9 +64,7 @@ def test_an_unsupported_counter_costs_itself_only(bundle, confirm):
 
 @needs_triton
 def test_a_pass_that_hangs_is_killed_with_what_it_started(tmp_path, confirm):
-    workload, device, found, baseline = small(specs=["contiguous"])
-    bundle = tmp_path / "one"
-    make_bundle(workload, device, found, bundle, baseline=baseline, check=False)
+    bundle = bundled(tmp_path / "one", specs=["contiguous"])
     done = confirm(bundle, *COUNT, "--limit", "2", rocprofv3={"hang_on": "TCC_BUBBLE_sum"})
     states = [one["state"] for one in done.result["candidates"]["original"]["passes"]]
     assert states == ["ok", "hung", "ok", "ok", "ok", "hung"], (
@@ -97,9 +95,7 @@ def test_without_a_profiler_the_rest_is_done(bundle, confirm):
 
 @needs_triton
 def test_nsight_compute(tmp_path, confirm):
-    workload, device, found, baseline = small("h200")
-    folder = tmp_path / "nvidia"
-    make_bundle(workload, device, found[1:], folder, baseline=baseline, check=False)
+    folder = bundled(tmp_path / "nvidia", "h200", specs=["group_m(size=2)"])
     done = confirm(folder, *COUNT, gpu=H200, ncu={"unsupported": ["lts__t_sectors_srcunit_ltcfabric.sum"]})
     assert done.code == 0, done.err
     counters = done.result["candidates"]["candidate_1"]["counters"]

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from swizzle_sim.hardware.bundle import make_bundle
 from tests.capture.same_trace import needs_triton
-from tests.hardware.conftest import H200, small
+from tests.hardware.conftest import H200, bundled
 from tests.hardware.test_launcher import COMPILER, library  # noqa: F401  a fixture
 
 pytestmark = needs_triton
@@ -17,10 +16,7 @@ COUNT = ("--no-time",)
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory):
     """Bundle of two workgroups, which the interpreter launches often."""
-    workload, device, found, baseline = small(specs=["group_m(size=2)"], M=32, N=16)
-    folder = tmp_path_factory.mktemp("tiny") / "bundle"
-    make_bundle(workload, device, found, folder, baseline=baseline, check=False)
-    return folder
+    return bundled(tmp_path_factory.mktemp("tiny") / "bundle", specs=["group_m(size=2)"], M=32, N=16)
 
 
 @pytest.fixture
@@ -93,8 +89,7 @@ def test_a_probe_says_in_a_minute_whether_anything_will_be_counted(bundle, confi
 
 def test_counters_without_permission(tmp_path, confirm):
     """ERR_NVGPUCTRPERM."""
-    workload, device, found, baseline = small("h200", specs=["group_m(size=2)"])
-    folder = tmp_path / "nvidia"
-    make_bundle(workload, device, found, folder, baseline=baseline, check=False)
-    done = confirm(folder, *COUNT, gpu=H200, ncu={"permitted": False})
+    done = confirm(
+        bundled(tmp_path / "nvidia", "h200", specs=["group_m(size=2)"]), *COUNT, gpu=H200, ncu={"permitted": False}
+    )
     assert done.code == 1 and any("ERR_NVGPUCTRPERM" in note for note in done.result["notes"])

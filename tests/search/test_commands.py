@@ -109,14 +109,6 @@ def test_sweep_over_gpus_that_do_not_exist(typed, small, mi300x):
     assert code == 2 and "did you mean l2.size_bytes" in err
 
 
-def test_a_run_of_families_is_the_same_for_any_number_of_threads(typed):
-    words = ("optimize", "gemm", *SIZES, "--gpu", "mi300x", "--no-compile", "--no-report", "--json")
-    one, two = (document(typed(*words, "--threads", n, "-o", f"run{n}")) for n in "12")
-    assert one.pop("run") != two.pop("run") and one["uncertainty"] and one["why_better"]
-    assert one.pop("advice") and two.pop("advice")  # which names the run's folder
-    assert one == two
-
-
 def test_best_is_the_best_by_what_was_asked(typed, tmp_path):
     words = ("optimize", "gemm", *SIZES, "--proposer", "search", "--evaluations", "24", "--replay", "lockstep")
     words += ("--objective", "hbm_bytes", "--template", "column", "--template", "chunked")

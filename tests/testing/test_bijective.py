@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import swizzle_sim.testing
 from swizzle_sim import verify
-from swizzle_sim.language import FAMILIES, Grid, Swizzle, holds
+from swizzle_sim.language import Grid, Swizzle
 from swizzle_sim.testing import BijectionError, assert_bijective
 from xcd_model import gpu
 from xcd_model.errors import LanguageError, SizeError, SwizzleSimError, UnknownName
@@ -67,25 +67,6 @@ def test_the_naive_remap_fails_at_the_smallest_grid(candidate):
 )
 def test_exact_remaps_pass(candidate):
     assert_bijective(candidate)
-
-
-# A step of a curve costs a loop over its bits: at the default grids, of up to a million tiles, seconds.
-FEWER = {"morton": [(7, 9), (64, 96)], "hilbert": [(7, 9), (64, 96)], "morton_3d": [(3, 7, 9), (8, 16, 32)]}
-
-
-def test_families_pass_where_they_say():
-    for name, one in FAMILIES.items():
-        if name in FEWER:
-            assert_bijective(name, grids=FEWER[name], xcds=[1, 3, 8])
-        elif one.condition == "always":
-            assert_bijective(name, xcds=[1, 3, 8])
-        else:
-            kind = {0: "line", 2: "tiles", 3: "box"}[one.axes]
-            assert kind != "box"
-            spec = {"wgm": "wgm(size=-3, xcc=8, group=12)"}.get(name, name)
-            outcome, _ = failure(spec)
-            assert not holds(spec, outcome.point.grid, outcome.point.num_xcds)
-            assert_bijective(spec, where=lambda grid, num_xcds, spec=spec: holds(spec, grid, num_xcds))
 
 
 @PATIENT

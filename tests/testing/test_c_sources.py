@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from swizzle_sim.language import Grid, Swizzle, family
-from swizzle_sim.testing import assert_bijective, read_prologue
+from swizzle_sim.testing import assert_bijective
 from swizzle_sim.testing.run import check_file
+from tests.testing.test_constructs import order, results
 from xcd_model.errors import LanguageError
 
 LIBRARY = """
@@ -64,22 +65,8 @@ __global__ void elementwise(float* a, int n) {
 
 
 @pytest.fixture
-def written(tmp_path):
-    def write(text, name="k.hip"):
-        path = tmp_path / name
-        path.write_text(text, encoding="utf-8")
-        return path
-
-    return write
-
-
-def results(path):
-    return {one.name.partition("::")[2]: one for one in check_file(path)}
-
-
-def order(path, function, grid, num_xcds=8, **sizes):
-    text = read_prologue(path, function, given=sizes).text.with_values(sizes)
-    return Swizzle.parse(text.text).permutation(grid, num_xcds, sizes)
+def written(written):
+    return lambda text, name="k.hip": written(text, name, head="")
 
 
 @pytest.mark.usefixtures("without_conditions")

@@ -92,10 +92,15 @@ def test_one_function_with_values(folder):
 def test_at_one_grid_as_before(folder):
     done = check("naive.txt", "--grid", "1001", "--json")
     assert done.exit_code == 1
-    assert json.loads(done.stdout)["verdict"]["domain"] == "num_pids % num_xcds == 0"
+    verdict = json.loads(done.stdout)["verdict"]
+    assert verdict["domain"] == "num_pids % num_xcds == 0" and len(verdict["counterexample"]["pids"]) == 2
+    assert check("naive.txt", "--grid", "1001", "--xcds", "7").exit_code == 0
+    assert [check("contiguous", "--grid", grid).exit_code for grid in ("1", "3", "64x64", "8x16x4")] == [0] * 4
+    assert "no 'num_pid_m'" in str(check("hilbert", "--grid", "8x16x4").exception)
     both = check("naive.txt", "even.swizzle", "contiguous", "--grid", "64", "--json")
     assert [one["verdict"]["bijective"] for one in json.loads(both.stdout)["results"]] == [True] * 3
     assert check("naive.txt", "even.swizzle", "--kernel", "gemm", "M=2048", "N=1024").exit_code == 0
+    assert check("contiguous", "--kernel", "gemm", "M=1000", "N=777").exit_code == 0
 
 
 def test_a_baseline_passes_what_is_known_and_says_what_is_gone(folder):

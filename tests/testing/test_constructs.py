@@ -331,17 +331,3 @@ def test_one_tuple_or_another_and_counts_under_other_names(written):
     assert {name: one.status for name, one in found.items()} == dict.fromkeys(("either", "back", "kernel"), "passed"), (
         found
     )
-
-
-def test_a_count_returned_beside_the_id_is_no_coordinate(written):
-    path = written(
-        """
-        @triton.jit
-        def remap(pid, GRID_MN, NUM_XCDS: tl.constexpr = 8):
-            low = GRID_MN // NUM_XCDS
-            x = pid % NUM_XCDS
-            pid = x * low + min(x, GRID_MN % NUM_XCDS) + pid // NUM_XCDS
-            return pid, low
-        """
-    )
-    assert results(path)["remap"].status == "passed"

@@ -3,11 +3,9 @@
 import pytest
 
 from swizzle_sim.testing.run import check_file
+from tests.testing.conftest import HEAD
 
 KERNEL = """
-import triton
-import triton.language as tl
-
 @triton.jit
 def kernel(x, tall, wide, A: tl.constexpr, B: tl.constexpr, GROUP_ROWS: tl.constexpr, FLAG: tl.constexpr):
     {first}
@@ -23,36 +21,35 @@ def kernel(x, tall, wide, A: tl.constexpr, B: tl.constexpr, GROUP_ROWS: tl.const
 RIGHT = {"size": "min(high - start, GROUP_ROWS)", "one": "out_block", "two": "batch", "first": "pass"}
 
 
-def checked(tmp_path, text, name="k.py"):
-    path = tmp_path / name
-    path.write_text(text, encoding="utf-8")
-    return list(check_file(path))
+@pytest.fixture
+def checked(written):
+    return lambda text, name="k.py": list(check_file(written(text, name, HEAD if name == "k.py" else "")))
 
 
 @pytest.mark.parametrize("names", [("out_block", "batch"), ("tm", "tn"), ("tile_row", "tile_col")])
-def test_a_kernel_whose_names_nobody_knows(tmp_path, names):
+def test_a_kernel_whose_names_nobody_knows(checked, names):
     right = {**RIGHT, "one": names[0], "two": names[1]}
-    (found,) = checked(tmp_path, KERNEL.format(**right))
+    (found,) = checked(KERNEL.format(**right))
     assert (found.status, f"of {names[0]} and {names[1]}" in found.message) == ("passed", True), found.message
-    (found,) = checked(tmp_path, KERNEL.format(**{**right, "size": "GROUP_ROWS"}))
+    (found,) = checked(KERNEL.format(**{**right, "size": "GROUP_ROWS"}))
     assert found.status == "failed", found.message
 
 
-def test_a_size_that_a_flag_replaces_is_one_of_all_workgroups(tmp_path):
-    (found,) = checked(tmp_path, KERNEL.format(**{**RIGHT, "first": "if FLAG:\n        wide = tall"}))
+def test_a_size_that_a_flag_replaces_is_one_of_all_workgroups(checked):
+    (found,) = checked(KERNEL.format(**{**RIGHT, "first": "if FLAG:\n        wide = tall"}))
     assert found.status == "passed", found.message
     # a size that is changed means one thing before and another after
     late = KERNEL.format(**RIGHT).replace(
         "    start =", "    wide = wide // 2\n    across = tl.cdiv(wide, B)\n    start ="
     )
-    (found,) = checked(tmp_path, late)
+    (found,) = checked(late)
     assert found.status != "passed" or "proved" not in found.message
 
 
-def test_a_helper_loses_what_it_divides(tmp_path):
+def test_a_helper_loses_what_it_divides(checked):
     half = "\n@triton.jit\ndef half(v):\n    return v // 2\n"
     text = KERNEL.format(**RIGHT).replace("(out_block * A", "(half(out_block) * A") + half
-    (found,) = checked(tmp_path, text)
+    (found,) = checked(text)
     assert found.status == "skipped" or "supposing" in found.message, found.message
 
 
@@ -66,12 +63,12 @@ HANDED = {
 
 
 @pytest.mark.parametrize("handed", HANDED)
-def test_no_tile_that_is_handed_out_is_dropped(tmp_path, handed):
+def test_no_tile_that_is_handed_out_is_dropped(checked, handed):
     options = "// swizzle: rows=num_pid_m cols=num_pid_n\n"
     text = (
         f"{options}__device__ void place(int pid, int rows, int cols, {handed}) {{\n{GROUPED}  {HANDED[handed]}\n}}\n"
     )
-    (found,) = checked(tmp_path, text, "k.cu")
+    (found,) = checked(text, "k.cu")
     if "*" in handed:
         assert (found.status, "proved" in found.message) == ("passed", True), found.message
     else:
@@ -90,20 +87,17 @@ __device__ cute::tuple<int, int> place(int tile_idx, Params const& params) {
 """
 
 
-def test_objects_that_divide(tmp_path):
-    (found,) = checked(tmp_path, DIVIDED % "", "k.hpp")
+def test_objects_that_divide(checked):
+    (found,) = checked(DIVIDED % "", "k.hpp")
     assert (found.status, "proved" in found.message) == ("passed", True), found.message
-    (found,) = checked(tmp_path, DIVIDED % "params.major(row, col, tile_idx + 1);", "k.hpp")
+    (found,) = checked(DIVIDED % "params.major(row, col, tile_idx + 1);", "k.hpp")
     assert found.status == "failed", found.message
     own = "struct FastDivmod { int divmod(int& r, int x) { r = 0; return x; } };\n"
-    (found,) = checked(tmp_path, own + DIVIDED % "", "k.hpp")
+    (found,) = checked(own + DIVIDED % "", "k.hpp")
     assert found.status == "error", found.message
 
 
 FLAT = """
-import triton
-import triton.language as tl
-
 @triton.jit
 def flat(c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, SMS: tl.constexpr):
     start = tl.program_id(0)
@@ -126,10 +120,10 @@ def flat(c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, SMS: 
 """
 
 
-def test_a_flat_loop_over_the_steps_of_all_tiles(tmp_path):
-    (found,) = checked(tmp_path, FLAT.format(step="SMS", by="wide"))
+def test_a_flat_loop_over_the_steps_of_all_tiles(checked):
+    (found,) = checked(FLAT.format(step="SMS", by="wide"))
     assert (found.status, "supposing that SMS programs are launched (" in found.message) == ("passed", True)
-    (found,) = checked(tmp_path, FLAT.format(step="SMS", by="high"))
+    (found,) = checked(FLAT.format(step="SMS", by="high"))
     assert found.status == "failed", found.message
-    (found,) = checked(tmp_path, FLAT.format(step="2 * SMS", by="wide"))
+    (found,) = checked(FLAT.format(step="2 * SMS", by="wide"))
     assert found.status == "skipped", found.message

@@ -36,18 +36,6 @@ def test_the_tutorials_matmul_is_group_m():
     assert read_prologue(MATMUL, "matmul").launch == "(tl.cdiv(M, BLOCK_M)) * (tl.cdiv(N, BLOCK_N))"
 
 
-@pytest.mark.parametrize("function", ["remap_xcd", "grouped", "gemm", "planes"])
-def test_exact_remaps_pass(function):
-    assert_bijective(f"{FILE}::{function}")
-
-
-def test_the_naive_remap_fails_at_the_smallest_grid():
-    with pytest.raises(BijectionError, match="pid 1 and pid 0 both compute tile 0") as caught:
-        assert_bijective(f"{FILE}::remap_naive")
-    assert (caught.value.outcome.point.grid, caught.value.outcome.point.num_xcds) == (Grid((2,)), 8)
-    assert_bijective(f"{FILE}::remap_naive", where="num_pids % num_xcds == 0")
-
-
 def test_a_count_rounded_down_fails_on_the_smallest_ragged_size():
     with pytest.raises(BijectionError) as caught:
         assert_bijective(f"{FILE}::rounded_down")

@@ -32,129 +32,61 @@ def indented(body):
     return body.format(tl="tl.", axis="0").replace("\n", "\n    ").rstrip()
 
 
-# spelling: (text, Triton functions of the file, parameters of `kernel`, axes of its program ids)
-USUAL_PARAMETERS = ["x_ptr", "N", "BLOCK"]
-CORPUS = {
-    "usual": (plain(USUAL, "triton.jit"), ["kernel"], USUAL_PARAMETERS, [0]),
-    "axis by name": (plain(USUAL, "triton.jit", axis="axis=0"), ["kernel"], USUAL_PARAMETERS, [0]),
-    "renamed modules": (
-        plain("import triton as tr\nimport triton.language as L\n", "tr.jit", "L."),
-        ["kernel"],
-        USUAL_PARAMETERS,
-        [0],
+# spelling: text, of a file with the one function of BODY
+USUALLY = {
+    "usual": plain(USUAL, "triton.jit"),
+    "axis by name": plain(USUAL, "triton.jit", axis="axis=0"),
+    "renamed modules": plain("import triton as tr\nimport triton.language as L\n", "tr.jit", "L."),
+    "language from triton": plain("import triton\nfrom triton import language\n", "triton.jit", "language."),
+    "whole dotted name": plain("import triton\nimport triton.language\n", "triton.jit", "triton.language."),
+    "names one by one": plain(
+        "from triton import jit\nfrom triton.language import program_id, store, constexpr\n", "jit", ""
     ),
-    "language from triton": (
-        plain("import triton\nfrom triton import language\n", "triton.jit", "language."),
-        ["kernel"],
-        USUAL_PARAMETERS,
-        [0],
+    "names one by one, renamed": plain(
+        "from triton.language import program_id as which\n" + USUAL, "triton.jit"
+    ).replace("tl.program_id", "which"),
+    "all names": plain("import triton\nfrom triton.language import *\n", "triton.jit", ""),
+    "assigned alias": plain("import triton\n\ntl = triton.language\n", "triton.jit"),
+    "core": plain(USUAL, "triton.jit", "tl.core."),
+    "of the user's own module": plain("import triton\nfrom compat import tl\n", "triton.jit"),
+    "decorator with arguments": plain(USUAL, "triton.jit(do_not_specialize=['N'])"),
+    "partial decorator": plain(
+        "from functools import partial\n" + USUAL, "partial(triton.jit, do_not_specialize=['N'])"
     ),
-    "whole dotted name": (
-        plain("import triton\nimport triton.language\n", "triton.jit", "triton.language."),
-        ["kernel"],
-        USUAL_PARAMETERS,
-        [0],
+    "autotuned with heuristics": plain(
+        USUAL,
+        "triton.autotune(configs=[triton.Config({'BLOCK': 32})], key=['N'])\n"
+        "@triton.heuristics({'EVEN': lambda a: a['N'] % 2 == 0})\n@triton.jit",
     ),
-    "names one by one": (
-        plain("from triton import jit\nfrom triton.language import program_id, store, constexpr\n", "jit", ""),
-        ["kernel"],
-        USUAL_PARAMETERS,
-        [0],
-    ),
-    "names one by one, renamed": (
-        plain("from triton.language import program_id as which\n" + USUAL, "triton.jit")
-        .replace("tl.program_id", "which"),
-        ["kernel"],
-        USUAL_PARAMETERS,
-        [0],
-    ),
-    "all names": (
-        plain("import triton\nfrom triton.language import *\n", "triton.jit", ""),
-        ["kernel"],
-        USUAL_PARAMETERS,
-        [0],
-    ),
-    "assigned alias": (
-        plain("import triton\n\ntl = triton.language\n", "triton.jit"),
-        ["kernel"],
-        USUAL_PARAMETERS,
-        [0],
-    ),
-    "core": (plain(USUAL, "triton.jit", "tl.core."), ["kernel"], USUAL_PARAMETERS, [0]),
-    "of the user's own module": (
-        plain("import triton\nfrom compat import tl\n", "triton.jit"),
-        ["kernel"],
-        USUAL_PARAMETERS,
-        [0],
-    ),
-    "decorator with arguments": (
-        plain(USUAL, "triton.jit(do_not_specialize=['N'])"),
-        ["kernel"],
-        USUAL_PARAMETERS,
-        [0],
-    ),
-    "partial decorator": (
-        plain("from functools import partial\n" + USUAL, "partial(triton.jit, do_not_specialize=['N'])"),
-        ["kernel"],
-        USUAL_PARAMETERS,
-        [0],
-    ),
-    "autotuned with heuristics": (
-        plain(
-            USUAL,
-            "triton.autotune(configs=[triton.Config({'BLOCK': 32})], key=['N'])\n"
-            "@triton.heuristics({'EVEN': lambda a: a['N'] % 2 == 0})\n@triton.jit",
-        ),
-        ["kernel"],
-        USUAL_PARAMETERS,
-        [0],
-    ),
-    "under a condition": (
-        USUAL + "\nif True:\n\n    @triton.jit" + indented(BODY) + "\n",
-        ["kernel"],
-        USUAL_PARAMETERS,
-        [0],
-    ),
-    "where triton may be missing": (
-        "try:\n    import triton\n    import triton.language as tl\nexcept ImportError:\n    triton = None\n"
-        + plain("", "triton.jit").lstrip("\n"),
-        ["kernel"],
-        USUAL_PARAMETERS,
-        [0],
-    ),
+    "under a condition": USUAL + "\nif True:\n\n    @triton.jit" + indented(BODY) + "\n",
+    "where triton may be missing": "try:\n    import triton\n    import triton.language as tl\nexcept ImportError:\n"
+    "    triton = None\n" + plain("", "triton.jit").lstrip("\n"),
+    "among other functions": "import numba\n"
+    + plain(USUAL, "triton.jit")
+    + "\n\n@numba.jit\ndef fast(x):\n    return x\n"
+    "\n\ndef run(x):\n    kernel[(4,)](x, 3, BLOCK=2, num_warps=8)\n",
+}
+# spelling: text, Triton functions of the file, parameters of `kernel`, axes of its program ids
+CORPUS = {name: (text, ["kernel"], ["x_ptr", "N", "BLOCK"], [0]) for name, text in USUALLY.items()} | {
     "two axes": (
         USUAL + "\n\n@triton.jit\ndef kernel(x_ptr, stride, /, *, ROWS: tl.constexpr):\n"
         "    pid_x, pid_y = tl.program_id(0), tl.program_id(1)\n"
         "    pid_x = pid_x + 0\n"
         "    tl.store(x_ptr + pid_y * stride + pid_x * ROWS, 1)\n",
-        ["kernel"],
-        ["x_ptr", "stride", "ROWS"],
-        [0, 1],
+        *(["kernel"], ["x_ptr", "stride", "ROWS"], [0, 1]),
     ),
     "ids in a helper": (
         USUAL + "\n\n@triton.jit\ndef row():\n    return tl.program_id(axis=1)\n\n\n"
         "@triton.jit\ndef kernel(x_ptr, N):\n"
         "    pid_x = tl.program_id(0)\n    pid_y = row()\n    tl.store(x_ptr + pid_y * N + pid_x, 1)\n",
-        ["row", "kernel"],
-        ["x_ptr", "N"],
-        [0, 1],
+        *(["row", "kernel"], ["x_ptr", "N"], [0, 1]),
     ),
     "letters of two bytes": (
         USUAL + "\n\n@triton.jit\ndef kernel(größe, x_ptr):\n"
         "    é, pid = größe, tl.program_id(0) + 0\n    tl.store(x_ptr + pid, é)\n",
-        ["kernel"],
-        ["größe", "x_ptr"],
-        [0],
+        *(["kernel"], ["größe", "x_ptr"], [0]),
     ),
-    "among other functions": (
-        "import numba\n" + plain(USUAL, "triton.jit") + "\n\n@numba.jit\ndef fast(x):\n    return x\n"
-        "\n\ndef run(x):\n    kernel[(4,)](x, 3, BLOCK=2, num_warps=8)\n",
-        ["kernel"],
-        USUAL_PARAMETERS,
-        [0],
-    ),
-}  # fmt: skip
-TEXTS = [(text, kernels, parameters, axes) for text, kernels, parameters, axes in CORPUS.values()]
+}
 
 
 @pytest.fixture
@@ -162,7 +94,7 @@ def file(tmp_path) -> Path:
     return tmp_path / "kernels.py"
 
 
-@pytest.mark.parametrize(("text", "kernels", "parameters", "axes"), TEXTS, ids=list(CORPUS))
+@pytest.mark.parametrize(("text", "kernels", "parameters", "axes"), CORPUS.values(), ids=list(CORPUS))
 def test_the_three_readers_agree(file, text, kernels, parameters, axes):
     file.write_text(text, encoding="utf-8")
     ast.parse(text)

@@ -112,15 +112,14 @@ def test_both_replays_are_the_naive_ones(case, pace, data):
         np.testing.assert_array_equal(got.cu_finish, timed.finish())
 
 
-def rows(lengths):
-    """Programs of so many steps; a step reads two lines of x and two of y, each its own."""
-    build = TraceBuilder(n_workgroups=len(lengths), line_bytes=128)
-    x, y = (build.array(name, rows=len(lengths), cols=128 * max(lengths), item_bytes=2) for name in "xy")
+def rows(lengths, tensors="xy", lines=2):
+    """Programs of so many steps; a step reads two lines of x and two of y, or as told, each its own."""
+    build, items = TraceBuilder(n_workgroups=len(lengths), line_bytes=128), 64 * lines
+    arrays = [build.array(name, rows=len(lengths), cols=items * max(lengths), item_bytes=2) for name in tensors]
     for i in range(max(lengths)):
-        at = {"row": np.arange(len(lengths)), "col": 128 * i, "rows": 1}
-        cols = np.where(np.array(lengths) > i, 128, 0)
-        build.step(build.read(x, **at, cols=cols))
-        build.step(build.read(y, **at, cols=cols))
+        cols = np.where(np.array(lengths) > i, items, 0)
+        for array in arrays:
+            build.step(build.read(array, row=np.arange(len(lengths)), col=items * i, rows=1, cols=cols))
     return build.trace()
 
 
@@ -238,12 +237,7 @@ SMALL = {"M": 512, "N": 640, "K": 64, "BLOCK_M": 64, "BLOCK_N": 64, "PROGRAMS": 
 
 def work(lengths):
     """A trace whose workgroup w reads ``lengths[w]`` lines of its own, one an instruction."""
-    build = TraceBuilder(n_workgroups=len(lengths), line_bytes=128)
-    x = build.array("X", rows=len(lengths), cols=64 * max(lengths), item_bytes=2)
-    rows = np.arange(len(lengths))
-    for i in range(max(lengths)):
-        build.step(build.read(x, row=rows, col=64 * i, rows=1, cols=np.where(np.array(lengths) > i, 64, 0)))
-    return build.trace()
+    return rows(lengths, "X", 1)
 
 
 def spans_of(trace, order, machine, **launched):

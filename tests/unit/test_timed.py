@@ -337,8 +337,6 @@ def test_a_latency_is_counted_once_an_instruction_of_many_lines():
 
 
 # ---- Does the timed replay give the times and counts that one works out by hand?
-HAND_NS = 10**6  # femtoseconds
-
 # By hand. 1 ns a cycle. A 128 B line: 1 ns on the L2 read port, 2 ns of fabric, 4 of Infinity Cache, 8 of HBM.
 # A 64 B write request: 1 ns of L2 write port, and written back 1 ns of fabric, 2 of Infinity Cache, 4 of HBM.
 # The trip: 10 ns from the L2, 100 from the Infinity Cache, 1000 from HBM.
@@ -358,25 +356,16 @@ def hand_gpu(*, xcds=1, cus=1, l2=(1, 16), mall=None):
     )
 
 
-def hand(
-    build, machine, *, occupancy=1, compute_ns=0, in_flight=1, step=0, remap_ns=0, remap_wait_ns=0, step_ns=0,
-    after_products=False, bin_ns=1000,
-):  # fmt: skip
+def hand(build, machine, *, occupancy=1, in_flight=1, compute_ns=0, bin_ns=1000, **pace):
+    """Replay with times of the pace in ns."""
     trace = build.trace()
+    pace = {name.replace("_ns", "_fs"): value * NS if name.endswith("_ns") else value for name, value in pace.items()}
     return replay_timed(
         prepare(trace, machine),
         np.arange(trace.n_workgroups),
         workgroups_per_cu=occupancy,
-        issue=IssueModel(
-            in_flight,
-            compute_ns * HAND_NS,
-            step=step,
-            remap_fs=remap_ns * HAND_NS,
-            remap_wait_fs=remap_wait_ns * HAND_NS,
-            step_fs=step_ns * HAND_NS,
-            after_products=after_products,
-        ),
-        bin_fs=bin_ns * HAND_NS,
+        issue=IssueModel(in_flight, compute_ns * NS, **pace),
+        bin_fs=bin_ns * NS,
     )
 
 
@@ -404,13 +393,13 @@ def row_reader(lines):
     ],
 )
 def test_one_workgroup_by_hand(lines, in_flight, ns):
-    assert hand(row_reader(lines), hand_gpu(), in_flight=in_flight).time_fs == ns * HAND_NS
+    assert hand(row_reader(lines), hand_gpu(), in_flight=in_flight).time_fs == ns * NS
 
 
 @pytest.mark.parametrize(("in_flight", "ns"), [(1, 2 * 1511), (2, 1511 + 500), (4, 1511 + 500)])
 def test_compute_follows_its_load_and_the_compute_before(in_flight, ns):
     """Two loads and 500 ns of compute each: one after the other, or the second load under the first's compute."""
-    assert hand(row_reader([(0, 1), (1, 1)]), hand_gpu(), in_flight=in_flight, compute_ns=500).time_fs == ns * HAND_NS
+    assert hand(row_reader([(0, 1), (1, 1)]), hand_gpu(), in_flight=in_flight, compute_ns=500).time_fs == ns * NS
 
 
 @pytest.mark.parametrize(
@@ -425,7 +414,7 @@ def test_compute_follows_its_load_and_the_compute_before(in_flight, ns):
 def test_a_step_waits_for_the_data_of_the_steps_before(in_flight, step, ns):
     build = row_reader([(k, 1) for k in range(6)])
     found = hand(build, hand_gpu(), in_flight=in_flight, step=step).time_fs
-    assert found == ns * HAND_NS
+    assert found == ns * NS
 
 
 def with_limits(**limits):
@@ -436,8 +425,8 @@ def with_limits(**limits):
 def test_copies_of_a_step_take_their_time_besides():
     """Two steps of one load, 1011 + 25 ns each; without steps nothing is copied."""
     build, machine = row_reader([(0, 1), (1, 1)]), with_limits(copy_ns=25.0)
-    assert hand(build, machine, in_flight=2, step=1).time_fs == 2 * 1036 * HAND_NS
-    assert hand(build, machine, in_flight=2).time_fs == (1011 + 8) * HAND_NS
+    assert hand(build, machine, in_flight=2, step=1).time_fs == 2 * 1036 * NS
+    assert hand(build, machine, in_flight=2).time_fs == (1011 + 8) * NS
 
 
 @pytest.mark.parametrize(
@@ -454,7 +443,7 @@ def test_a_step_computes_when_all_of_it_is_there_and_its_loads_may_wait_for_that
 ):
     build = row_reader([(k, 1) for k in range(4)])
     pace = {"compute_ns": 50, "in_flight": in_flight, "step": 2, "step_ns": step_ns, "after_products": after_products}
-    assert hand(build, hand_gpu(), **pace).time_fs == ns * HAND_NS
+    assert hand(build, hand_gpu(), **pace).time_fs == ns * NS
 
 
 @pytest.mark.parametrize(
@@ -470,14 +459,14 @@ def test_a_cu_remaps_one_workgroup_after_the_other(occupancy, waits, ns):
     x = build.array("x", rows=2, cols=64, item_bytes=2)
     build.step(build.read(x, row=np.arange(2), col=0, rows=1, cols=64))
     found = hand(build, hand_gpu(), occupancy=occupancy, remap_ns=25, remap_wait_ns=waits)
-    assert found.time_fs == ns * HAND_NS
+    assert found.time_fs == ns * NS
 
 
 def test_a_cu_takes_in_so_many_bytes_a_clock():
     """The first load of four lines misses and the second hits: 512 B each at 2 B a clock of 1 ns, then the latency."""
     build = row_reader([(0, 4), (0, 4)])
-    assert hand(build, with_limits(fill_bytes_per_cycle=2.0)).time_fs == (256 + 1000 + 256 + 10) * HAND_NS
-    assert hand(build, with_limits(fill_bytes_per_cycle=128.0)).time_fs == (1044 + 4 + 10) * HAND_NS
+    assert hand(build, with_limits(fill_bytes_per_cycle=2.0)).time_fs == (256 + 1000 + 256 + 10) * NS
+    assert hand(build, with_limits(fill_bytes_per_cycle=128.0)).time_fs == (1044 + 4 + 10) * NS
 
 
 def test_a_line_that_another_xcd_fetched_comes_from_the_infinity_cache():
@@ -486,10 +475,10 @@ def test_a_line_that_another_xcd_fetched_comes_from_the_infinity_cache():
     x = build.array("x", rows=1, cols=64, item_bytes=2)
     build.step(build.read(x, row=0, col=0, rows=1, cols=64))
     got = hand(build, hand_gpu(xcds=2, mall=(1, 4)))
-    assert got.time_fs == 1015 * HAND_NS
+    assert got.time_fs == 1015 * NS
     assert got.per_xcd[:, COLUMNS.index("mall_hits")].tolist() == [0, 1]
     build.step(build.read(x, row=0, col=0, rows=1, cols=64))  # XCD 1 reads again at 111, XCD 0 at 1015: 11 ns
-    assert hand(build, hand_gpu(xcds=2, mall=(1, 4))).time_fs == 1026 * HAND_NS
+    assert hand(build, hand_gpu(xcds=2, mall=(1, 4))).time_fs == 1026 * NS
 
 
 def test_a_hit_on_a_line_on_its_way_waits_for_it():
@@ -498,7 +487,7 @@ def test_a_hit_on_a_line_on_its_way_waits_for_it():
     x = build.array("x", rows=1, cols=128, item_bytes=2)
     build.step(build.read(x, row=0, col=0, rows=1, cols=64))
     build.step(build.read(x, row=0, col=64 * np.arange(2), rows=1, cols=64))
-    assert hand(build, hand_gpu(cus=2)).time_fs == (1011 + 1 + 1011) * HAND_NS  # behind workgroup 0's second read, 1 ns
+    assert hand(build, hand_gpu(cus=2)).time_fs == (1011 + 1 + 1011) * NS  # behind workgroup 0's second read, 1 ns
 
 
 def test_a_store_is_not_waited_for_and_its_line_is_there_to_read():
@@ -508,7 +497,7 @@ def test_a_store_is_not_waited_for_and_its_line_is_there_to_read():
     build.step(build.write(x, row=0, col=0, rows=1, cols=64))
     build.step(build.read(x, row=0, col=0, rows=1, cols=64))
     got = hand(build, hand_gpu())
-    assert got.time_fs == 13 * HAND_NS
+    assert got.time_fs == 13 * NS
     assert got.per_xcd.tolist() == [[2, 1, 2, 0, 1, 2, 0, 0, 0, 0]]
 
 
@@ -518,7 +507,7 @@ def test_a_cu_does_not_wait_for_a_load_while_another_workgroup_can_compute():
     x = build.array("x", rows=1, cols=64 * 3, item_bytes=2)
     build.step(build.read(x, row=0, col=64 * np.arange(2), rows=1, cols=64))
     build.step(build.read(x, row=0, col=np.array([128, 0]), rows=1, cols=64))
-    assert hand(build, hand_gpu(cus=1), occupancy=2, compute_ns=500).time_fs == (2022 + 500 + 500) * HAND_NS
+    assert hand(build, hand_gpu(cus=1), occupancy=2, compute_ns=500).time_fs == (2022 + 500 + 500) * NS
 
 
 def test_two_workgroups_share_a_cu_or_do_not():
@@ -526,8 +515,8 @@ def test_two_workgroups_share_a_cu_or_do_not():
     build = TraceBuilder(n_workgroups=2, line_bytes=128)
     x = build.array("x", rows=2, cols=64, item_bytes=2)
     build.step(build.read(x, row=np.arange(2), col=0, rows=1, cols=64))
-    assert hand(build, hand_gpu(cus=1), occupancy=2, compute_ns=500).time_fs == (1011 + 500 + 500) * HAND_NS
-    assert hand(build, hand_gpu(cus=2), occupancy=1, compute_ns=500).time_fs == (1019 + 500) * HAND_NS
+    assert hand(build, hand_gpu(cus=1), occupancy=2, compute_ns=500).time_fs == (1011 + 500 + 500) * NS
+    assert hand(build, hand_gpu(cus=2), occupancy=1, compute_ns=500).time_fs == (1019 + 500) * NS
 
 
 def test_ten_workgroups_by_hand():
@@ -564,8 +553,8 @@ def test_ten_workgroups_by_hand():
     build.step(build.read(shared, row=0, col=0, rows=1, cols=64))
     build.step(build.write(own, row=np.arange(10), col=0, rows=1, cols=64))
     got = hand(build, hand_gpu(xcds=2, l2=(1, 2)), occupancy=2, compute_ns=5)
-    assert got.time_fs == 3124 * HAND_NS
-    assert got.bin_fs == 1000 * HAND_NS
+    assert got.time_fs == 3124 * NS
+    assert got.bin_fs == 1000 * NS
     assert got.per_xcd.tolist() == [[10, 5, 10, 3, 5, 10, 0, 0, 0, 0]] * 2
     assert got.timeline[:, :, INSTRUCTIONS].tolist() == [[2, 2], [4, 4], [3, 3], [1, 1]]
     assert got.timeline[:, :, READ_MISSES].tolist() == [[1, 1], [1, 1], [1, 1], [0, 0]]

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from xcd_model.errors import CaptureError
+from xcd_model.files import read_bytes
 
 HERE = Path(__file__).parent
 SUFFIXES = (".cu", ".cuh", ".hip")
@@ -25,6 +26,20 @@ MOST_HEADERS, MOST_ROUNDS = 200, 12
 OWN = """cuda.h cuda_runtime.h cuda_runtime_api.h cuda_fp16.h cuda_bf16.h cuda_pipeline.h device_launch_parameters.h
 cooperative_groups.h cooperative_groups/reduce.h math_constants.h vector_types.h hip/hip_runtime.h hip/hip_fp16.h
 hip/hip_bf16.h hip/hip_bfloat16.h hip/hip_cooperative_groups.h"""
+TYPES = {"double": "fp64", "half": "fp16", "bfloat16": "bf16", "int64": "int64", "int8": "int8", "int": "int32"}
+DRAFT = """\
+from swizzle_sim.capture import Array, Cuda, Kernel
+
+kernel = Kernel(
+    "{file}:{function}",
+    sizes={{}},  # such as {{"M": 4096}}, which the lines below read as s.M
+    arguments=lambda s: {{
+{arguments}
+    }},
+    grid=lambda s: ...,
+    cuda=Cuda(block=...),  # and template="...", shared_bytes=..., flags=("-I...",), vgprs=...
+)
+"""
 _WORDS = ("global", "device", "host", "constant", "managed", "forceinline", "noinline", "grid_constant", "cluster_dims")
 _MISSING = re.compile(r"fatal error: '?([^\s':]+)'?(?:: No such file| file not found)")
 _ERROR = re.compile(r"^(.+?):(\d+):(?:\d+:)? (?:fatal )?error: (.+)$", re.MULTILINE)
@@ -304,3 +319,26 @@ def _without_asm(inside: str) -> str:
         close = _closing(masked, one.end() - 1)
         outputs.append(f"({inside[one.end() : close]}) = 0")
     return f"(({', '.join(outputs)}))" if outputs else "((void)0)"
+
+
+def drafted(source: Path, function: str, beside: str) -> tuple[str, list[str]]:
+    """Declaration of a kernel from its signature, for a person to complete, and what it leaves open."""
+    try:
+        text = read_bytes(source).decode("utf-8", "replace")
+    except OSError as error:
+        raise CaptureError(f"{source}: cannot be read ({error.strerror})", code="declaration") from None
+    parameters = parameters_of(text, function)
+    if parameters is None:
+        raise CaptureError(f"{source.name} holds no __global__ function {function}", code="declaration")
+    lines = [f'        "{name}": {_drafted_value(kind)}' for name, kind in parameters.items()]
+    open_points = [*parameters, "grid", "block"]
+    return DRAFT.format(file=beside, function=function, arguments="\n".join(lines)), open_points
+
+
+def _drafted_value(kind: str) -> str:
+    """Draft of an argument of a type of C."""
+    if "*" not in kind:
+        return f"...,  # {kind}"
+    dtype = next((ours for theirs, ours in TYPES.items() if re.search(rf"(?:\\b|_){theirs}", kind)), "fp32")
+    role = "" if "const" in kind else ', role="inout"'
+    return f'Array(shape=..., dtype="{dtype}"{role}),  # {"" if "float" in kind else "CHECK "}{kind}'

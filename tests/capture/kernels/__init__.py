@@ -1,1 +1,1 @@
-"""Triton kernels that were not written for capture: the tutorials' algorithms anew, and hard cases."""
+"""Triton kernels that were not written for capture: two of the tutorials' anew, and hard cases."""

@@ -1,4 +1,4 @@
-"""Hard but legal: CSR rows, tensor descriptors, 3-D grids, atomics, persistent tiles, bit tricks, index reductions."""
+"""Hard but legal: tensor descriptors, 3-D grids, atomics, persistent tiles, bit tricks, index reductions."""
 
 import numpy as np
 import triton
@@ -6,47 +6,6 @@ import triton.language as tl
 from triton.language.extra import libdevice
 
 from swizzle_sim.capture import Array, Kernel
-
-
-@triton.jit
-def spmv(row_ptr, col_ptr, val_ptr, x_ptr, y_ptr, BLOCK: tl.constexpr):
-    """y = A x for CSR: one row a program, in steps of BLOCK items."""
-    row = tl.program_id(0)
-    begin = tl.load(row_ptr + row)
-    end = tl.load(row_ptr + row + 1)
-    acc = tl.zeros([BLOCK], dtype=tl.float32)
-    for start in range(begin, end, BLOCK):
-        at = start + tl.arange(0, BLOCK)
-        mask = at < end
-        cols = tl.load(col_ptr + at, mask=mask, other=0)
-        acc += tl.load(val_ptr + at, mask=mask, other=0.0) * tl.load(x_ptr + cols, mask=mask, other=0.0)
-    tl.store(y_ptr + row, tl.sum(acc, axis=0))
-
-
-def csr(s, seed):
-    """Random rows, some empty."""
-    draw = np.random.default_rng(seed)
-    lengths = draw.multinomial(s.ITEMS, np.ones(s.ROWS) / s.ROWS)
-    return {
-        "row_ptr": np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32),
-        "col_ptr": draw.integers(0, s.COLS, s.ITEMS).astype(np.int32),
-    }
-
-
-sparse = Kernel(
-    spmv,
-    sizes={"ROWS": 60, "COLS": 500, "ITEMS": 900},
-    arguments=lambda s: {
-        "row_ptr": Array(shape=(s.ROWS + 1,), dtype="int32", is_index=True),
-        "col_ptr": Array(shape=(s.ITEMS,), dtype="int32", is_index=True),
-        "val_ptr": Array(shape=(s.ITEMS,), dtype="fp32"),
-        "x_ptr": Array(shape=(s.COLS,), dtype="fp32"),
-        "y_ptr": Array(shape=(s.ROWS,), dtype="fp32", role="out"),
-    },
-    constexprs={"BLOCK": 16},
-    grid=lambda s: (s.ROWS,),
-    make_inputs=csr,
-)
 
 
 @triton.jit
