@@ -45,17 +45,18 @@ def tile_loops(source: EditableSource, calls: list[ProgramId]) -> list[TileLoop]
     """
     claimed = list(_claimed_loops(source))
     for loop in claimed:
-        _follow(source, loop, {})
+        _follow(source, loop, ())
     own = [one for one in calls if one.axis == 0]
     if claimed or not own or any(one.function != source.kernel for one in own):
         return claimed
     pids = {name: one.call for one in own if (name := _assigned_name(source, one.call))}
+    ids = {*pids, *(ast.unparse(one.call) for one in own)}
     loops = [*_for_loops(source, own, pids), *_while_loops(source, pids)]
     for loop in loops:
-        _follow(source, loop, pids)
-    loops = loops or list(_flat_loops(source, own, pids))
+        _follow(source, loop, ids)
+    loops = loops or list(_flat_loops(source, ids, pids))
     if loops:
-        _check_other_uses(source, loops, own, pids)
+        _check_other_uses(source, loops, own, pids, ids)
     return loops
 
 
@@ -76,9 +77,8 @@ def _while_loops(source: EditableSource, pids: dict[str, ast.Call]) -> Iterator[
             yield TileLoop(loop, name, _text(source, count), steps[0])
 
 
-def _flat_loops(source: EditableSource, calls: list[ProgramId], pids: dict[str, ast.Call]) -> Iterator[TileLoop]:
+def _flat_loops(source: EditableSource, ids: Iterable[str], pids: dict[str, ast.Call]) -> Iterator[TileLoop]:
     """Loops inside which a program id, or ``tile = pid - NUM_SMS``, grows by the step, and whose tiles are counted."""
-    ids = {*pids, *(ast.unparse(one.call) for one in calls)}
     starts = dict.fromkeys(pids, "")
     for node in nodes(source.function):
         match node:
@@ -156,7 +156,7 @@ def _claim(source: EditableSource, node: ast.AST) -> tuple[str, str] | None:
     return node.targets[0].id, ast.unparse(node.value)
 
 
-def _follow(source: EditableSource, loop: TileLoop, pids: dict[str, ast.Call]) -> None:
+def _follow(source: EditableSource, loop: TileLoop, ids: Iterable[str]) -> None:
     """Collect the uses of a loop's tile id, and of ids that run along with it."""
     advance = next((node for node in nodes(*loop.loop.body) if _goes_on(source, node, loop)), None)
     skipped = set(nodes(advance)) if advance else set()
@@ -170,7 +170,7 @@ def _follow(source: EditableSource, loop: TileLoop, pids: dict[str, ast.Call]) -
         loop.reads.append(node)
     for node in nodes(source.function):
         match node:  # starts one step before the program id: ``tile_c = pid - NUM_SMS``
-            case ast.Assign([ast.Name(name)], value) if pids and _is_step_before(value, loop.step, pids):
+            case ast.Assign([ast.Name(name)], value) if ids and _is_step_before(value, loop.step, ids):
                 loop.counters.append(_counter(source, loop, name, {}))
 
 
@@ -181,11 +181,11 @@ def _goes_on(source: EditableSource, node: ast.AST, loop: TileLoop) -> bool:
     return _step(node, loop.variable) == loop.step
 
 
-def _is_step_before(node: ast.AST, step: str, pids: Iterable[str] = ()) -> bool:
-    """Whether an expression is one of some names, or with none given anything, less a step."""
+def _is_step_before(node: ast.AST, step: str, ids: Iterable[str] = ()) -> bool:
+    """Whether an expression is one of some texts, or with none given anything, less a step."""
     if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and ast.unparse(node.right) == step):
         return False
-    return not pids or ast.unparse(node.left) in pids
+    return not ids or ast.unparse(node.left) in ids
 
 
 def _counter(source: EditableSource, loop: TileLoop, name: str, pids: Mapping[str, ast.Call]) -> Counter:
@@ -199,6 +199,8 @@ def _counter(source: EditableSource, loop: TileLoop, name: str, pids: Mapping[st
         if isinstance(node.ctx, ast.Load):
             if not _counts(source, loop, node, [name]):
                 found.append(node)
+        elif raw := _same_tile(source, loop, node):
+            loop.reads.remove(raw)
         elif not (isinstance(outer, ast.Assign) and (_is_step_before(outer.value, loop.step) or name in pids)):
             raise source.refuse(f"{name} runs along with the tile id and is changed here", node)
     if len(advances) == 1 and source.has_own_lines(advances[0]):
@@ -209,8 +211,20 @@ def _counter(source: EditableSource, loop: TileLoop, name: str, pids: Mapping[st
     return Counter(name, found, None)
 
 
+def _same_tile(source: EditableSource, loop: TileLoop, node: ast.Name) -> ast.Name | None:
+    """Read of the tile id itself that an id which runs along is given, alone or in a tuple."""
+    match source.parent(node), source.parent(source.parent(node)):
+        case ast.Assign(_, value), _:
+            pass
+        case ast.Tuple(names), ast.Assign(_, ast.Tuple(values)) if len(names) == len(values):
+            value = values[names.index(node)]
+        case _:
+            return None
+    return next((one for one in loop.reads if one is value), None)
+
+
 def _check_other_uses(
-    source: EditableSource, loops: list[TileLoop], calls: list[ProgramId], pids: dict[str, ast.Call]
+    source: EditableSource, loops: list[TileLoop], calls: list[ProgramId], pids: dict[str, ast.Call], ids: set[str]
 ) -> None:
     """Refuse a program id that is used for more than to start the loops."""
     if any(one.axis for one in source.program_ids()):
@@ -218,8 +232,11 @@ def _check_other_uses(
     starts = {node for one in loops if isinstance(one.loop, ast.For) for node in nodes(one.loop.iter)}
     walks = [one for one in loops if isinstance(one.loop, ast.While) or one.variable in pids]
     own = {node for one in walks for node in nodes(one.loop)}
+    steps = {one.step for one in loops}
+    starts |= {node for tiles in _backwards(source, steps, ids) for node in nodes(tiles)}
     for one in calls:
-        if one.call not in starts and _assigned_name(source, one.call) is None:
+        before = any(_is_step_before(source.parent(one.call), step) for step in steps)
+        if one.call not in starts and not before and _assigned_name(source, one.call) is None:
             raise source.refuse(_OTHER_USE, one.call)
     for node in nodes(source.function):
         if not (isinstance(node, ast.Name) and node.id in pids) or node in starts | own:
@@ -237,6 +254,18 @@ def _check_other_uses(
         )
         if not allowed:
             raise source.refuse(_OTHER_USE, node)
+
+
+def _backwards(source: EditableSource, steps: set[str], ids: Iterable[str]) -> Iterator[ast.expr]:
+    """What ``for tile in range(NUM_SMS - pid - 1, count, NUM_SMS)`` runs over.
+
+    Its programs have other tiles than in a loop from the program id on, so nothing hangs on who has which tile in both.
+    """
+    for loop in nodes(source.function):
+        match loop:
+            case ast.For(iter=ast.Call(args=[start, _, step]) as tiles) if (by := ast.unparse(step)) in steps:
+                if ast.unparse(start) in {text for one in ids for text in (f"{by} - {one} - 1", f"{by} - 1 - {one}")}:
+                    yield tiles
 
 
 _OTHER_USE = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Iterable, Mapping
 
 from swizzle_sim.language.grid import Grid
@@ -67,9 +68,9 @@ def is_count_of_columns(text: str, definitions: Definitions, launch: Launch, poi
     return all(value is None or value == tiles[1] for value, tiles in known)
 
 
-def grid_of_tiles(definitions: Definitions, count: str, launch: Launch, grid: Grid) -> Grid | None:
+def grid_of_tiles(function: ast.FunctionDef, count: str, launch: Launch, grid: Grid) -> Grid | None:
     """Grid that the tile ids of a persistent kernel count; None where the source does not tell."""
-    values = launch.scalars
+    values, definitions = launch.scalars, Definitions(_settled(function, launch))
     whole = definitions.in_parameters(count)
     tiles = evaluate(whole, values) if whole is not None else None
     if tiles is None or tiles < 1:
@@ -79,6 +80,23 @@ def grid_of_tiles(definitions: Definitions, count: str, launch: Launch, grid: Gr
     meanings = [definitions.meaning_of(name) for name in ("num_pid_m", "num_pid_n")]
     m, n = (evaluate(meaning, values) if meaning is not None else None for meaning in meanings)
     return Grid((tiles,), (m, n) if m and n and m * n == tiles else None)
+
+
+def _settled(function: ast.FunctionDef, launch: Launch) -> ast.FunctionDef:
+    """Kernel with what a launch takes of each ``if argument is None``, and annotated constants as plain ones."""
+    given, settled = {**launch.arguments, **launch.constexprs}, copy.copy(function)
+    settled.body = []
+    for stmt in function.body:
+        taken = [stmt]
+        match stmt:
+            case ast.If(ast.Compare(ast.Name(name), [ast.Is() | ast.IsNot() as asked], [ast.Constant(None)])) if (
+                name in given
+            ):
+                taken = stmt.body if (given[name] is None) == isinstance(asked, ast.Is) else stmt.orelse
+        for one in taken:
+            plain = ast.Assign([one.target], one.value) if isinstance(one, ast.AnnAssign) and one.value else one
+            settled.body.append(plain)
+    return settled
 
 
 def _only(name: str, definitions: Definitions, points: list[tuple[Grid, dict]]) -> ast.expr | None:

@@ -1,5 +1,6 @@
 """The kernels of this folder as `Workload`s, small enough to interpret."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -90,6 +91,20 @@ def fill(m=75, n=50):
     arrays = {"y_ptr": Array(shape=(m, n), dtype="fp32", role="out")}
     launch = launched("fill", {**arrays, "m": m, "n": n}, {"BLOCK_M": 16, "BLOCK_N": 16}, grid, draw())
     return kernel(launch, Grid(grid), m=m, n=n)
+
+
+def behind(late=True):
+    plain = flat(function="behind")
+    launch = replace(
+        plain.launch,
+        arguments={**plain.launch.arguments, "spare_ptr": None},
+        constexprs={"COLS": 128, "NUM_SMS": 5, "LATE": late},
+    )
+    return kernel(launch, plain.grid, **plain.problem)
+
+
+def behind_handed():
+    return behind(late=False)
 
 
 def flat_last():
