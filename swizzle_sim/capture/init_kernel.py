@@ -103,6 +103,8 @@ def _calls_in(tree: ast.Module, is_it: Callable[[ast.expr], bool]) -> list[tuple
 
 
 def _last(node: ast.expr) -> str:
+    if isinstance(node, ast.Call) and _last(node.func) == "wrap_triton":  # torch.library's
+        return _last(node.args[0])
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
@@ -161,7 +163,7 @@ class _Host:
         given = dict(zip(kinds, self._positional(len(kinds) - len(kinds.keys() & named)), strict=False)) | named
         for name, value in given.items():  # what the host does not explain is a size of its own
             if kinds.get(name) == "size" and self.text(value) in (None, "None"):
-                if isinstance(value, ast.Call) and _last(value.func) == "stride":
+                if "stride" in [_last(one.func) for one in ast.walk(value) if isinstance(one, ast.Call)]:
                     found.arguments[name] = "..."
                     continue
                 number = self.numbers.get(ast.unparse(value), "")
@@ -178,14 +180,20 @@ class _Host:
         return found
 
     def _positional(self, count: int) -> list[ast.expr]:
-        """Arguments by position, ``*a.stride()`` and ``*a.shape`` as one for each axis; ``count`` is what they fill."""
-        stars = {id(one): self._tensor(tensor).sides for one in self.call.args if (tensor := _starred(one)[0])}
+        """Arguments by position, ``*a.stride()`` and ``*a.shape`` as one for each axis; ``count`` is what they fill.
+
+        What comes behind a ``*`` of unknown length has no place.
+        """
+        args = [part for one in self.call.args for part in _parts(one)]
+        stars = {id(one): self._tensor(tensor).sides for one in args if (tensor := _starred(one)[0])}
         open_stars = [one for one, sides in stars.items() if sides is None]
-        left = count - (len(self.call.args) - len(stars)) - sum(len(sides) for sides in stars.values() if sides)
+        left = count - (len(args) - len(stars)) - sum(len(sides) for sides in stars.values() if sides)
         each = max(left, 0) // max(len(open_stars), 1)
         found: list[ast.expr] = []
-        for one in self.call.args:
+        for one in args:
             tensor, form = _starred(one)
+            if tensor is None and isinstance(one, ast.Starred):
+                break
             if tensor is None:
                 found.append(one)
                 continue
@@ -443,6 +451,16 @@ def _unconditional(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
             yield from _unconditional(stmt.body)
 
 
+def _parts(node: ast.expr) -> list[ast.expr]:
+    """Items of ``*(a, b)`` and of ``*((a, b) if given else (0, 0))``; anything else as it is."""
+    match node:
+        case ast.Starred(ast.Tuple(items)):
+            return items
+        case ast.Starred(ast.IfExp(test, ast.Tuple(yes), ast.Tuple(no))) if len(yes) == len(no):
+            return [ast.IfExp(test, *both) for both in zip(yes, no, strict=True)]
+    return [node]
+
+
 def _starred(node: ast.expr) -> tuple[ast.expr | None, str]:
     """Tensor of ``*a.stride()``, ``*a.size()`` or ``*a.shape``, and the form of one of its items."""
     match node:
@@ -533,7 +551,8 @@ def declaration_of(
     constants, open_constants = _lines(facts, call, is_constant=True)
     sides = call.grid if call.grid and len(call.grid) >= facts.axes else ["..."] * facts.axes
     open_points += [*open_constants, *(["grid"] if any("..." in side for side in sides) else [])]
-    named = [p.name for p in facts.parameters if p.kind == "size" and p.name not in call.arguments]
+    unanswered = (p for p in facts.parameters if p.name not in call.arguments and p.default is None)
+    named = [p.name for p in unanswered if p.kind == "size"]
     sizes = [one for one in dict.fromkeys([*call.sizes, *named]) if one not in call.same]
     usual = {name: next(size for names, size in USUAL_SIZES if names.search(name)) for name in sizes}
     size_text = ", ".join(f'"{name}": {call.defaults.get(name, usual[name])}' for name in sizes)
@@ -650,6 +669,8 @@ def _lines(facts: FunctionFacts, call: LaunchCall, *, is_constant: bool) -> tupl
         elif parameter.name in call.arguments:
             value, note = call.arguments[parameter.name], _several(call, parameter)
             is_open = value == "..."
+        elif parameter.default is not None:
+            continue
         else:
             value, note, is_open = _argument(parameter, call.tensors.get(parameter.name, Tensor()))
         lines.append(f'        "{parameter.name}": {value},' + (f"  # CHECK: {note}" if note else ""))
