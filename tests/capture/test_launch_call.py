@@ -482,8 +482,9 @@ def test_arguments_behind_a_star_have_their_own_places_and_those_with_defaults_s
         '"FLAG": True,',
     ):
         assert line in text
-    assert "is_index=True)" not in text and "seed" not in text and "share" not in text and '"extra": s.extra,' in text
-    assert to_complete == ["x", "bias", "szm"]
+    declared = text.partition("make_inputs")[0]
+    assert all(word not in declared for word in ("int32", "seed", "share")) and '"extra": s.extra,' in declared
+    assert to_complete == ["bias", "szm"]
 
 
 GUESSED = """
