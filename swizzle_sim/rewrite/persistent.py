@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from swizzle_sim.rewrite.source import EditableSource, nodes
@@ -46,38 +46,36 @@ def tile_loops(source: EditableSource, calls: list[ProgramId]) -> list[TileLoop]
     claimed = list(_claimed_loops(source))
     for loop in claimed:
         _follow(source, loop, ())
-    own = [one for one in calls if one.axis == 0]
-    if claimed or not own or any(one.function != source.kernel for one in own):
+    own = [one.call for one in calls if one.axis == 0]
+    if claimed or not own or any(one.function != source.kernel for one in calls if one.axis == 0):
         return claimed
-    pids = {name: one.call for one in own if (name := _assigned_name(source, one.call))}
-    ids = {*pids, *(ast.unparse(one.call) for one in own)}
-    loops = [*_for_loops(source, own, pids), *_while_loops(source, pids)]
+    pids = {name for one in own if (name := _assigned_name(source, one))}
+    ids = {*pids, *map(ast.unparse, own)}  # texts that are a program's id
+    loops = [*_for_loops(source, ids), *_while_loops(source, pids)]
     for loop in loops:
         _follow(source, loop, ids)
     loops = loops or list(_flat_loops(source, ids, pids))
     if loops:
-        _check_other_uses(source, loops, own, pids, ids)
+        _check_other_uses(source, loops, own, ids)
     return loops
 
 
-def _for_loops(source: EditableSource, calls: list[ProgramId], pids: dict[str, ast.Call]) -> Iterator[TileLoop]:
-    starts = [one.call for one in calls]
+def _for_loops(source: EditableSource, ids: set[str]) -> Iterator[TileLoop]:
     for loop in nodes(source.function):
         match loop:
             case ast.For(ast.Name(tile), ast.Call(called, [start, count, step])):
-                from_pid = start in starts or (isinstance(start, ast.Name) and start.id in pids)
                 is_range = ast.unparse(called).split(".")[-1] == "range"
-                if is_range and from_pid and not isinstance(step, ast.Constant | ast.Starred):
+                if is_range and ast.unparse(start) in ids and not isinstance(step, ast.Constant | ast.Starred):
                     yield TileLoop(loop, tile, _text(source, count), ast.unparse(step))
 
 
-def _while_loops(source: EditableSource, pids: dict[str, ast.Call]) -> Iterator[TileLoop]:
+def _while_loops(source: EditableSource, pids: set[str]) -> Iterator[TileLoop]:
     for loop, name, count in _bounded_loops(source):
         if name in pids and len(steps := _steps(loop, name)) == 1:
             yield TileLoop(loop, name, _text(source, count), steps[0])
 
 
-def _flat_loops(source: EditableSource, ids: Iterable[str], pids: dict[str, ast.Call]) -> Iterator[TileLoop]:
+def _flat_loops(source: EditableSource, ids: set[str], pids: set[str]) -> Iterator[TileLoop]:
     """Loops inside which a program id, or ``tile = pid - NUM_SMS``, grows by the step, and whose tiles are counted."""
     starts = dict.fromkeys(pids, "")
     for node in nodes(source.function):
@@ -171,7 +169,7 @@ def _follow(source: EditableSource, loop: TileLoop, ids: Iterable[str]) -> None:
     for node in nodes(source.function):
         match node:  # starts one step before the program id: ``tile_c = pid - NUM_SMS``
             case ast.Assign([ast.Name(name)], value) if ids and _is_step_before(value, loop.step, ids):
-                loop.counters.append(_counter(source, loop, name, {}))
+                loop.counters.append(_counter(source, loop, name, ()))
 
 
 def _goes_on(source: EditableSource, node: ast.AST, loop: TileLoop) -> bool:
@@ -188,7 +186,7 @@ def _is_step_before(node: ast.AST, step: str, ids: Iterable[str] = ()) -> bool:
     return not ids or ast.unparse(node.left) in ids
 
 
-def _counter(source: EditableSource, loop: TileLoop, name: str, pids: Mapping[str, ast.Call]) -> Counter:
+def _counter(source: EditableSource, loop: TileLoop, name: str, pids: Collection[str]) -> Counter:
     found: list[ast.Name] = []
     advances = [one for one in nodes(*loop.loop.body) if isinstance(one, ast.stmt) and _step(one, name) == loop.step]
     inside = set(nodes(*advances))
@@ -223,40 +221,31 @@ def _same_tile(source: EditableSource, loop: TileLoop, node: ast.Name) -> ast.Na
     return next((one for one in loop.reads if one is value), None)
 
 
-def _check_other_uses(
-    source: EditableSource, loops: list[TileLoop], calls: list[ProgramId], pids: dict[str, ast.Call], ids: set[str]
-) -> None:
+def _check_other_uses(source: EditableSource, loops: list[TileLoop], calls: list[ast.Call], ids: set[str]) -> None:
     """Refuse a program id that is used for more than to start the loops."""
     if any(one.axis for one in source.program_ids()):
-        raise source.refuse("a persistent loop over the ids of axis 0, and this one besides", calls[0].call)
-    starts = {node for one in loops if isinstance(one.loop, ast.For) for node in nodes(one.loop.iter)}
-    walks = [one for one in loops if isinstance(one.loop, ast.While) or one.variable in pids]
-    own = {node for one in walks for node in nodes(one.loop)}
+        raise source.refuse("a persistent loop over the ids of axis 0, and this one besides", calls[0])
     steps = {one.step for one in loops}
-    starts |= {node for tiles in _backwards(source, steps, ids) for node in nodes(tiles)}
-    for one in calls:
-        before = any(_is_step_before(source.parent(one.call), step) for step in steps)
-        if one.call not in starts and not before and _assigned_name(source, one.call) is None:
-            raise source.refuse(_OTHER_USE, one.call)
+    starts = [one.loop.iter for one in loops if isinstance(one.loop, ast.For)]
+    walks = [one.loop for one in loops if isinstance(one.loop, ast.While) or one.variable in ids]
+    own = {*nodes(*starts, *walks, *_backwards(source, steps, ids))}
     for node in nodes(source.function):
-        if not (isinstance(node, ast.Name) and node.id in pids) or node in starts | own:
+        if not isinstance(node, ast.Name | ast.Call) or node in own or ast.unparse(node) not in ids:
             continue
         outer = source.parent(node)
+        given = isinstance(outer, ast.Assign) and not isinstance(getattr(node, "ctx", None), ast.Load)
         allowed = (
-            (
-                isinstance(outer, ast.Assign)
-                and not isinstance(node.ctx, ast.Load)
-                and pids[node.id] in nodes(outer.value)
-            )
-            or any(_is_step_before(outer, one.step, pids) for one in loops)
-            or any(one.flat and _counts(source, one, node, pids) for one in loops)
+            (given and any(one in calls for one in nodes(outer)))
+            or (node in calls and _assigned_name(source, node) is not None)
+            or any(_is_step_before(outer, step, ids) for step in steps)
+            or any(one.flat and _counts(source, one, node, ids) for one in loops)
             or _only_leaves(source, outer)
         )
         if not allowed:
             raise source.refuse(_OTHER_USE, node)
 
 
-def _backwards(source: EditableSource, steps: set[str], ids: Iterable[str]) -> Iterator[ast.expr]:
+def _backwards(source: EditableSource, steps: set[str], ids: set[str]) -> Iterator[ast.expr]:
     """What ``for tile in range(NUM_SMS - pid - 1, count, NUM_SMS)`` runs over.
 
     Its programs have other tiles than in a loop from the program id on, so nothing hangs on who has which tile in both.

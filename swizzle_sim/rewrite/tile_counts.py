@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterable, Mapping
 
 from swizzle_sim.language.grid import Grid
@@ -83,20 +82,19 @@ def grid_of_tiles(function: ast.FunctionDef, count: str, launch: Launch, grid: G
 
 
 def _settled(function: ast.FunctionDef, launch: Launch) -> ast.FunctionDef:
-    """Kernel with what a launch takes of each ``if argument is None``, and annotated constants as plain ones."""
-    given, settled = {**launch.arguments, **launch.constexprs}, copy.copy(function)
-    settled.body = []
+    """Kernel with what a launch takes where it asks for an argument's value, and annotated constants as plain ones."""
+    given, body = {**launch.arguments, **launch.constexprs}, list[ast.stmt]()
     for stmt in function.body:
-        taken = [stmt]
         match stmt:
-            case ast.If(ast.Compare(ast.Name(name), [ast.Is() | ast.IsNot() as asked], [ast.Constant(None)])) if (
-                name in given
+            case ast.If(ast.Compare(ast.Name(name), [asked], [ast.Constant(value)])) if name in given and isinstance(
+                asked, ast.Is | ast.IsNot | ast.Eq | ast.NotEq
             ):
-                taken = stmt.body if (given[name] is None) == isinstance(asked, ast.Is) else stmt.orelse
-        for one in taken:
-            plain = ast.Assign([one.target], one.value) if isinstance(one, ast.AnnAssign) and one.value else one
-            settled.body.append(plain)
-    return settled
+                body += stmt.body if (given[name] == value) == isinstance(asked, ast.Is | ast.Eq) else stmt.orelse
+            case _:
+                body.append(stmt)
+    for k, one in enumerate(body):
+        body[k] = ast.Assign([one.target], one.value) if isinstance(one, ast.AnnAssign) and one.value else one
+    return ast.FunctionDef(**{**vars(function), "body": body})
 
 
 def _only(name: str, definitions: Definitions, points: list[tuple[Grid, dict]]) -> ast.expr | None:
