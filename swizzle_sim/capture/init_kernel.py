@@ -654,28 +654,20 @@ def _lines(facts: FunctionFacts, call: LaunchCall, *, is_constant: bool) -> tupl
     """Lines for the arguments, or for the constexprs that need a value, and the names that are left open."""
     lines, open_points = [], []
     for parameter in facts.parameters:
-        if (parameter.kind == "constexpr") != is_constant:
+        name, answered = parameter.name, parameter.name in call.arguments
+        is_tuned = is_constant and facts.is_tuned and (GROUPS.search(name) or BLOCKS.search(name))
+        is_decided = parameter.default is not None or name in facts.decided or is_tuned
+        if (parameter.kind == "constexpr") != is_constant or (is_decided and not answered):
             continue
-        if is_constant:
-            answered = parameter.name in call.arguments
-            is_guess = GROUPS.search(parameter.name) or BLOCKS.search(parameter.name)
-            is_decided = parameter.name in facts.decided or (facts.is_tuned and is_guess)
-            if not answered and (is_decided or parameter.default is not None):
-                continue
-            value, note = (
-                (call.arguments[parameter.name], _several(call, parameter)) if answered else _constant(parameter)
-            )
-            is_open = value == "..."
-        elif parameter.name in call.arguments:
-            value, note = call.arguments[parameter.name], _several(call, parameter)
-            is_open = value == "..."
-        elif parameter.default is not None:
-            continue
+        if answered:
+            value, note = call.arguments[name], _several(call, parameter)
+        elif is_constant:
+            value, note = _constant(parameter)
         else:
-            value, note, is_open = _argument(parameter, call.tensors.get(parameter.name, Tensor()))
-        lines.append(f'        "{parameter.name}": {value},' + (f"  # CHECK: {note}" if note else ""))
-        if is_open:
-            open_points.append(parameter.name)
+            value, note = _argument(parameter, call.tensors.get(name, Tensor()))
+        lines.append(f'        "{name}": {value},' + (f"  # CHECK: {note}" if note else ""))
+        if "..." in value:
+            open_points.append(name)
     return lines, open_points
 
 
@@ -685,24 +677,21 @@ def _several(call: LaunchCall, parameter: Parameter) -> str:
     return "one of several in the source" if parameter.name in call.guessed else ""
 
 
-def _argument(parameter: Parameter, known: Tensor) -> tuple[str, str, bool]:
-    """Text, remark, and whether it is left open."""
+def _argument(parameter: Parameter, known: Tensor) -> tuple[str, str]:
+    """Text and remark of an argument that is no constant."""
     if parameter.kind == "pointer":
         dtype = known.dtype or ("int32" if parameter.is_index else "fp16")
         index = ", is_index=True" if parameter.is_index else ""
         role = "" if parameter.role == "in" else f', role="{parameter.role}"'
         sides = known.sides or []
         shape = f"({', '.join(sides)}{',' if len(sides) == 1 else ''})" if sides else "..."
-        is_open = "..." in (*sides, shape)
-        note = "" if known.dtype and not is_open else "dtype" if not is_open else "shape and dtype"
+        note = "shape and dtype" if "..." in shape else "" if known.dtype else "dtype"
         sides_of_block = known.block or "..." * parameter.is_descriptor
         block = f", block=({sides_of_block})" if sides_of_block else ""
-        return f'Array(shape={shape}, dtype="{dtype}"{role}{index}{block})', note, is_open or "..." in block
+        return f'Array(shape={shape}, dtype="{dtype}"{role}{index}{block})', note
     if parameter.kind == "stride":
-        return "...", ALONG, True
-    if parameter.kind == "float":
-        return "1.0", "value", False
-    return f"s.{parameter.name}", "", False
+        return "...", ALONG
+    return ("1.0", "value") if parameter.kind == "float" else (f"s.{parameter.name}", "")
 
 
 def _constant(parameter: Parameter) -> tuple[str, str]:
