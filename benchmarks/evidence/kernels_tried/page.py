@@ -25,8 +25,8 @@ Written by `python -m swizzle_benchmarks.evidence.kernels_tried FOLDER`, then `-
 
 **{captured} of {total} are captured, {searched} searched, {rewritten} rewritten and verified.**
 
-What a rewrite costs by its spelling alone: {spelled} of these kernels ran on an H200 as they are and rewritten by orders
-that leave every program where it is (`benchmarks/validation/data/spellings_h200.csv`). They took {least:.3f} to
+What a rewrite costs by its spelling alone: {spelled} of these kernels ran on an H200 as they are and rewritten by
+orders that leave every program where it is (`benchmarks/validation/data/spellings_h200.csv`). They took {least:.3f} to
 {most:.3f} of the kernel's time, at most {above:.1f} % more than predicted from the compiled code.
 
 | kernel | package | captured | s | best | s | rewritten | s | searched on |
