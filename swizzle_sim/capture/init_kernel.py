@@ -146,7 +146,10 @@ class _Host:
 
     def _take(self, caller: _Host, host: ast.FunctionDef) -> None:
         """Take what the caller hands over; the numbers of an example are defaults, not constants."""
-        for name, value in caller.given(host).items():
+        names = [one.arg for one in parameters_of(host)]
+        given = dict(zip(names, caller.call.args, strict=False))
+        given |= {one.arg: one.value for one in caller.call.keywords if one.arg in names}
+        for name, value in given.items():
             tensor, text = caller._tensor(value), caller.text(value)
             if tensor.sides and all(one.isdigit() for one in tensor.sides):
                 tensor = Tensor(None, tensor.dtype, tensor.sides)
@@ -202,12 +205,6 @@ class _Host:
             found += [ast.parse(form.format(text, axis), mode="eval").body for axis in axes]
         return found
 
-    def given(self, host: ast.FunctionDef) -> dict[str, ast.expr]:
-        """Arguments of the call by the parameters of the function that it calls."""
-        names = [one.arg for one in parameters_of(host)]
-        found = dict(zip(names, self.call.args, strict=False))
-        return found | {one.arg: one.value for one in self.call.keywords if one.arg in names}
-
     def _size(self, name: str, default: str = "") -> str:
         if name not in self.sizes:
             self.sizes.append(name)
@@ -249,8 +246,8 @@ class _Host:
         elif name in self.sizes or any(getattr(one, "id", "") == name for one in ast.walk(value)):
             self._changed(name, value if always else None)
             return
-        elif self._is_side(value) and self.text(value) is None:
-            self.known[ast.unparse(value)] = self._size(name, self._example(value))
+        elif (example := self._example(value)) is not None and self.text(value) is None:
+            self.known[ast.unparse(value)] = self._size(name, example)
         several = name in self.values and ast.unparse(self.values[name]) != ast.unparse(value)
         self.values[name] = ast.Constant(...) if several and made is None else value
 
@@ -322,19 +319,15 @@ class _Host:
             if tensor.sides is None and whole:
                 self.tensors[name] = Tensor([sides[axis] for axis in sorted(sides)], tensor.dtype, tensor.example)
 
-    def _example(self, side: ast.expr) -> str:
-        """Number of a side, ``a.shape[0]``, where the file tries the host function."""
+    def _example(self, side: ast.expr) -> str | None:
+        """Number of a side, ``a.shape[0]``, where the file tries the host function; None of what is no side."""
         match side:
             case ast.Subscript(ast.Attribute(tensor, "shape"), axis) | ast.Call(ast.Attribute(tensor, "size"), [axis]):
                 place, example = _integer(axis), self._tensor(tensor).example
                 return example[place] if place is not None and -len(example) <= place < len(example) else ""
-        return ""
-
-    def _is_side(self, value: ast.expr) -> bool:
-        match value:
-            case ast.Subscript(ast.Attribute(_, "shape"), _) | ast.Call(ast.Attribute(_, "size" | "numel"), _):
-                return True
-        return False
+            case ast.Call(ast.Attribute(_, "size" | "numel"), _):
+                return ""
+        return None
 
     def _descriptor(self, tensor: ast.expr, given: Sequence[ast.expr]) -> Tensor:
         """Tensor behind a descriptor; its sides are as open as its block has them where nobody names them."""
