@@ -102,6 +102,8 @@ def _calls_in(tree: ast.Module, is_it: Callable[[ast.expr], bool]) -> list[tuple
 
 
 def _last(node: ast.expr) -> str:
+    if isinstance(node, ast.Call) and _last(node.func) == "wrap_triton":  # torch.library's
+        return _last(node.args[0])
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
@@ -143,7 +145,10 @@ class _Host:
 
     def _take(self, caller: _Host, host: ast.FunctionDef) -> None:
         """Take what the caller hands over; the numbers of an example are defaults, not constants."""
-        for name, value in caller.given(host).items():
+        names = [one.arg for one in parameters_of(host)]
+        given = dict(zip(names, caller.call.args, strict=False))
+        given |= {one.arg: one.value for one in caller.call.keywords if one.arg in names}
+        for name, value in given.items():
             tensor, text = caller._tensor(value), caller.text(value)
             if tensor.sides and all(one.isdigit() for one in tensor.sides):
                 tensor = Tensor(None, tensor.dtype, tensor.sides)
@@ -160,7 +165,7 @@ class _Host:
         given = dict(zip(kinds, self._positional(len(kinds) - len(kinds.keys() & named)), strict=False)) | named
         for name, value in given.items():  # what the host does not explain is a size of its own
             if kinds.get(name) == "size" and self.text(value) in (None, "None"):
-                if isinstance(value, ast.Call) and _last(value.func) == "stride":
+                if "stride" in [_last(one.func) for one in ast.walk(value) if isinstance(one, ast.Call)]:
                     found.arguments[name] = "..."
                     continue
                 number = self.numbers.get(ast.unparse(value), "")
@@ -177,14 +182,20 @@ class _Host:
         return found
 
     def _positional(self, count: int) -> list[ast.expr]:
-        """Arguments by position, ``*a.stride()`` and ``*a.shape`` as one for each axis; ``count`` is what they fill."""
-        stars = {id(one): self._tensor(tensor).sides for one in self.call.args if (tensor := _starred(one)[0])}
+        """Arguments by position, ``*a.stride()`` and ``*a.shape`` as one for each axis; ``count`` is what they fill.
+
+        What comes behind a ``*`` of unknown length has no place.
+        """
+        args = [part for one in self.call.args for part in _parts(one)]
+        stars = {id(one): self._tensor(tensor).sides for one in args if (tensor := _starred(one)[0])}
         open_stars = [one for one, sides in stars.items() if sides is None]
-        left = count - (len(self.call.args) - len(stars)) - sum(len(sides) for sides in stars.values() if sides)
+        left = count - (len(args) - len(stars)) - sum(len(sides) for sides in stars.values() if sides)
         each = max(left, 0) // max(len(open_stars), 1)
         found: list[ast.expr] = []
-        for one in self.call.args:
+        for one in args:
             tensor, form = _starred(one)
+            if tensor is None and isinstance(one, ast.Starred):
+                break
             if tensor is None:
                 found.append(one)
                 continue
@@ -192,12 +203,6 @@ class _Host:
             axes = range(each if sides is None else len(sides))
             found += [ast.parse(form.format(text, axis), mode="eval").body for axis in axes]
         return found
-
-    def given(self, host: ast.FunctionDef) -> dict[str, ast.expr]:
-        """Arguments of the call by the parameters of the function that it calls."""
-        names = [one.arg for one in parameters_of(host)]
-        found = dict(zip(names, self.call.args, strict=False))
-        return found | {one.arg: one.value for one in self.call.keywords if one.arg in names}
 
     def _size(self, name: str, default: str = "") -> str:
         if name not in self.sizes:
@@ -240,8 +245,8 @@ class _Host:
         elif name in self.sizes or any(getattr(one, "id", "") == name for one in ast.walk(value)):
             self._changed(name, value if always else None)
             return
-        elif self._is_side(value) and self.text(value) is None:
-            self.known[ast.unparse(value)] = self._size(name, self._example(value))
+        elif (example := self._example(value)) is not None and self.text(value) is None:
+            self.known[ast.unparse(value)] = self._size(name, example)
         several = name in self.values and ast.unparse(self.values[name]) != ast.unparse(value)
         self.values[name] = ast.Constant(...) if several and made is None else value
 
@@ -313,19 +318,15 @@ class _Host:
             if tensor.sides is None and whole:
                 self.tensors[name] = Tensor([sides[axis] for axis in sorted(sides)], tensor.dtype, tensor.example)
 
-    def _example(self, side: ast.expr) -> str:
-        """Number of a side, ``a.shape[0]``, where the file tries the host function."""
+    def _example(self, side: ast.expr) -> str | None:
+        """Number of a side, ``a.shape[0]``, where the file tries the host function; None of what is no side."""
         match side:
             case ast.Subscript(ast.Attribute(tensor, "shape"), axis) | ast.Call(ast.Attribute(tensor, "size"), [axis]):
                 place, example = _integer(axis), self._tensor(tensor).example
                 return example[place] if place is not None and -len(example) <= place < len(example) else ""
-        return ""
-
-    def _is_side(self, value: ast.expr) -> bool:
-        match value:
-            case ast.Subscript(ast.Attribute(_, "shape"), _) | ast.Call(ast.Attribute(_, "size" | "numel"), _):
-                return True
-        return False
+            case ast.Call(ast.Attribute(_, "size" | "numel"), _):
+                return ""
+        return None
 
     def _descriptor(self, tensor: ast.expr, given: Sequence[ast.expr]) -> Tensor:
         """Tensor behind a descriptor; its sides are as open as its block has them where nobody names them."""
@@ -442,6 +443,16 @@ def _unconditional(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
             yield from _unconditional(stmt.body)
 
 
+def _parts(node: ast.expr) -> list[ast.expr]:
+    """Items of ``*(a, b)`` and of ``*((a, b) if given else (0, 0))``; anything else as it is."""
+    match node:
+        case ast.Starred(ast.Tuple(items)):
+            return items
+        case ast.Starred(ast.IfExp(test, ast.Tuple(yes), ast.Tuple(no))) if len(yes) == len(no):
+            return [ast.IfExp(test, *both) for both in zip(yes, no, strict=True)]
+    return [node]
+
+
 def _starred(node: ast.expr) -> tuple[ast.expr | None, str]:
     """Tensor of ``*a.stride()``, ``*a.size()`` or ``*a.shape``, and the form of one of its items."""
     match node:
@@ -532,7 +543,8 @@ def declaration_of(
     constants, open_constants = _lines(facts, call, is_constant=True)
     sides = call.grid if call.grid and len(call.grid) >= facts.axes else ["..."] * facts.axes
     open_points += [*open_constants, *(["grid"] if any("..." in side for side in sides) else [])]
-    named = [p.name for p in facts.parameters if p.kind == "size" and p.name not in call.arguments]
+    unanswered = (p for p in facts.parameters if p.name not in call.arguments and p.default is None)
+    named = [p.name for p in unanswered if p.kind == "size"]
     sizes = [one for one in dict.fromkeys([*call.sizes, *named]) if one not in call.same]
     usual = {name: next(size for names, size in USUAL_SIZES if names.search(name)) for name in sizes}
     size_text = ", ".join(f'"{name}": {call.defaults.get(name, usual[name])}' for name in sizes)
@@ -634,26 +646,20 @@ def _lines(facts: FunctionFacts, call: LaunchCall, *, is_constant: bool) -> tupl
     """Lines for the arguments, or for the constexprs that need a value, and the names that are left open."""
     lines, open_points = [], []
     for parameter in facts.parameters:
-        if (parameter.kind == "constexpr") != is_constant:
+        name, answered = parameter.name, parameter.name in call.arguments
+        is_tuned = is_constant and facts.is_tuned and (GROUPS.search(name) or BLOCKS.search(name))
+        is_decided = parameter.default is not None or name in facts.decided or is_tuned
+        if (parameter.kind == "constexpr") != is_constant or (is_decided and not answered):
             continue
-        if is_constant:
-            answered = parameter.name in call.arguments
-            is_guess = GROUPS.search(parameter.name) or BLOCKS.search(parameter.name)
-            is_decided = parameter.name in facts.decided or (facts.is_tuned and is_guess)
-            if not answered and (is_decided or parameter.default is not None):
-                continue
-            value, note = (
-                (call.arguments[parameter.name], _several(call, parameter)) if answered else _constant(parameter)
-            )
-            is_open = value == "..."
-        elif parameter.name in call.arguments:
-            value, note = call.arguments[parameter.name], _several(call, parameter)
-            is_open = value == "..."
+        if answered:
+            value, note = call.arguments[name], _several(call, parameter)
+        elif is_constant:
+            value, note = _constant(parameter)
         else:
-            value, note, is_open = _argument(parameter, call.tensors.get(parameter.name, Tensor()))
-        lines.append(f'        "{parameter.name}": {value},' + (f"  # CHECK: {note}" if note else ""))
-        if is_open:
-            open_points.append(parameter.name)
+            value, note = _argument(parameter, call.tensors.get(name, Tensor()))
+        lines.append(f'        "{name}": {value},' + (f"  # CHECK: {note}" if note else ""))
+        if "..." in value:
+            open_points.append(name)
     return lines, open_points
 
 
@@ -663,24 +669,21 @@ def _several(call: LaunchCall, parameter: Parameter) -> str:
     return "one of several in the source" if parameter.name in call.guessed else ""
 
 
-def _argument(parameter: Parameter, known: Tensor) -> tuple[str, str, bool]:
-    """Text, remark, and whether it is left open."""
+def _argument(parameter: Parameter, known: Tensor) -> tuple[str, str]:
+    """Text and remark of an argument that is no constant."""
     if parameter.kind == "pointer":
         dtype = known.dtype or ("int32" if parameter.is_index else "fp16")
         index = ", is_index=True" if parameter.is_index else ""
         role = "" if parameter.role == "in" else f', role="{parameter.role}"'
         sides = known.sides or []
         shape = f"({', '.join(sides)}{',' if len(sides) == 1 else ''})" if sides else "..."
-        is_open = "..." in (*sides, shape)
-        note = "" if known.dtype and not is_open else "dtype" if not is_open else "shape and dtype"
+        note = "shape and dtype" if "..." in shape else "" if known.dtype else "dtype"
         sides_of_block = known.block or "..." * parameter.is_descriptor
         block = f", block=({sides_of_block})" if sides_of_block else ""
-        return f'Array(shape={shape}, dtype="{dtype}"{role}{index}{block})', note, is_open or "..." in block
+        return f'Array(shape={shape}, dtype="{dtype}"{role}{index}{block})', note
     if parameter.kind == "stride":
-        return "...", ALONG, True
-    if parameter.kind == "float":
-        return "1.0", "value", False
-    return f"s.{parameter.name}", "", False
+        return "...", ALONG
+    return ("1.0", "value") if parameter.kind == "float" else (f"s.{parameter.name}", "")
 
 
 def _constant(parameter: Parameter) -> tuple[str, str]:

@@ -53,7 +53,7 @@ class Rewritten:
             return grid
         source = read_kernel(self.path, self.original, self.function)
         kernel = source.functions[source.inner(self.function)]
-        found = grid_of_tiles(Definitions(kernel), self.count, launch, grid)
+        found = grid_of_tiles(kernel, self.count, launch, grid)
         if found is None:
             raise RewriteError(f"cannot tell how many tiles {self.count} is", path=self.path)
         return found
@@ -254,7 +254,7 @@ def _target_tiles(
     if len({loop.count for loop in loops}) != 1:
         raise source.refuse("loops over different numbers of tiles: one swizzle cannot remap them all", loops[-1].loop)
     count = loops[0].count
-    found = grid_of_tiles(_definitions(source), count, launch, grid)
+    found = grid_of_tiles(source.facts.functions[source.kernel], count, launch, grid)
     if found is None:
         raise source.refuse(f"cannot tell how many tiles {count} is from the kernel's parameters", loops[0].loop)
     return found, lattice if found == grid else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from swizzle_sim.rewrite.source import EditableSource, nodes
@@ -45,40 +45,38 @@ def tile_loops(source: EditableSource, calls: list[ProgramId]) -> list[TileLoop]
     """
     claimed = list(_claimed_loops(source))
     for loop in claimed:
-        _follow(source, loop, {})
-    own = [one for one in calls if one.axis == 0]
-    if claimed or not own or any(one.function != source.kernel for one in own):
+        _follow(source, loop, ())
+    own = [one.call for one in calls if one.axis == 0]
+    if claimed or not own or any(one.function != source.kernel for one in calls if one.axis == 0):
         return claimed
-    pids = {name: one.call for one in own if (name := _assigned_name(source, one.call))}
-    loops = [*_for_loops(source, own, pids), *_while_loops(source, pids)]
+    pids = {name for one in own if (name := _assigned_name(source, one))}
+    ids = {*pids, *map(ast.unparse, own)}  # texts that are a program's id
+    loops = [*_for_loops(source, ids), *_while_loops(source, pids)]
     for loop in loops:
-        _follow(source, loop, pids)
-    loops = loops or list(_flat_loops(source, own, pids))
+        _follow(source, loop, ids)
+    loops = loops or list(_flat_loops(source, ids, pids))
     if loops:
-        _check_other_uses(source, loops, own, pids)
+        _check_other_uses(source, loops, own, ids)
     return loops
 
 
-def _for_loops(source: EditableSource, calls: list[ProgramId], pids: dict[str, ast.Call]) -> Iterator[TileLoop]:
-    starts = [one.call for one in calls]
+def _for_loops(source: EditableSource, ids: set[str]) -> Iterator[TileLoop]:
     for loop in nodes(source.function):
         match loop:
             case ast.For(ast.Name(tile), ast.Call(called, [start, count, step])):
-                from_pid = start in starts or (isinstance(start, ast.Name) and start.id in pids)
                 is_range = ast.unparse(called).split(".")[-1] == "range"
-                if is_range and from_pid and not isinstance(step, ast.Constant | ast.Starred):
+                if is_range and ast.unparse(start) in ids and not isinstance(step, ast.Constant | ast.Starred):
                     yield TileLoop(loop, tile, _text(source, count), ast.unparse(step))
 
 
-def _while_loops(source: EditableSource, pids: dict[str, ast.Call]) -> Iterator[TileLoop]:
+def _while_loops(source: EditableSource, pids: set[str]) -> Iterator[TileLoop]:
     for loop, name, count in _bounded_loops(source):
         if name in pids and len(steps := _steps(loop, name)) == 1:
             yield TileLoop(loop, name, _text(source, count), steps[0])
 
 
-def _flat_loops(source: EditableSource, calls: list[ProgramId], pids: dict[str, ast.Call]) -> Iterator[TileLoop]:
+def _flat_loops(source: EditableSource, ids: set[str], pids: set[str]) -> Iterator[TileLoop]:
     """Loops inside which a program id, or ``tile = pid - NUM_SMS``, grows by the step, and whose tiles are counted."""
-    ids = {*pids, *(ast.unparse(one.call) for one in calls)}
     starts = dict.fromkeys(pids, "")
     for node in nodes(source.function):
         match node:
@@ -156,7 +154,7 @@ def _claim(source: EditableSource, node: ast.AST) -> tuple[str, str] | None:
     return node.targets[0].id, ast.unparse(node.value)
 
 
-def _follow(source: EditableSource, loop: TileLoop, pids: dict[str, ast.Call]) -> None:
+def _follow(source: EditableSource, loop: TileLoop, ids: Iterable[str]) -> None:
     """Collect the uses of a loop's tile id, and of ids that run along with it."""
     advance = next((node for node in nodes(*loop.loop.body) if _goes_on(source, node, loop)), None)
     skipped = set(nodes(advance)) if advance else set()
@@ -170,8 +168,8 @@ def _follow(source: EditableSource, loop: TileLoop, pids: dict[str, ast.Call]) -
         loop.reads.append(node)
     for node in nodes(source.function):
         match node:  # starts one step before the program id: ``tile_c = pid - NUM_SMS``
-            case ast.Assign([ast.Name(name)], value) if pids and _is_step_before(value, loop.step, pids):
-                loop.counters.append(_counter(source, loop, name, {}))
+            case ast.Assign([ast.Name(name)], value) if ids and _is_step_before(value, loop.step, ids):
+                loop.counters.append(_counter(source, loop, name, ()))
 
 
 def _goes_on(source: EditableSource, node: ast.AST, loop: TileLoop) -> bool:
@@ -181,14 +179,14 @@ def _goes_on(source: EditableSource, node: ast.AST, loop: TileLoop) -> bool:
     return _step(node, loop.variable) == loop.step
 
 
-def _is_step_before(node: ast.AST, step: str, pids: Iterable[str] = ()) -> bool:
-    """Whether an expression is one of some names, or with none given anything, less a step."""
+def _is_step_before(node: ast.AST, step: str, ids: Iterable[str] = ()) -> bool:
+    """Whether an expression is one of some texts, or with none given anything, less a step."""
     if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and ast.unparse(node.right) == step):
         return False
-    return not pids or ast.unparse(node.left) in pids
+    return not ids or ast.unparse(node.left) in ids
 
 
-def _counter(source: EditableSource, loop: TileLoop, name: str, pids: Mapping[str, ast.Call]) -> Counter:
+def _counter(source: EditableSource, loop: TileLoop, name: str, pids: Collection[str]) -> Counter:
     found: list[ast.Name] = []
     advances = [one for one in nodes(*loop.loop.body) if isinstance(one, ast.stmt) and _step(one, name) == loop.step]
     inside = set(nodes(*advances))
@@ -199,6 +197,8 @@ def _counter(source: EditableSource, loop: TileLoop, name: str, pids: Mapping[st
         if isinstance(node.ctx, ast.Load):
             if not _counts(source, loop, node, [name]):
                 found.append(node)
+        elif raw := _same_tile(source, loop, node):
+            loop.reads.remove(raw)
         elif not (isinstance(outer, ast.Assign) and (_is_step_before(outer.value, loop.step) or name in pids)):
             raise source.refuse(f"{name} runs along with the tile id and is changed here", node)
     if len(advances) == 1 and source.has_own_lines(advances[0]):
@@ -209,34 +209,52 @@ def _counter(source: EditableSource, loop: TileLoop, name: str, pids: Mapping[st
     return Counter(name, found, None)
 
 
-def _check_other_uses(
-    source: EditableSource, loops: list[TileLoop], calls: list[ProgramId], pids: dict[str, ast.Call]
-) -> None:
+def _same_tile(source: EditableSource, loop: TileLoop, node: ast.Name) -> ast.Name | None:
+    """Read of the tile id itself that an id which runs along is given, alone or in a tuple."""
+    match source.parent(node), source.parent(source.parent(node)):
+        case ast.Assign(_, value), _:
+            pass
+        case ast.Tuple(names), ast.Assign(_, ast.Tuple(values)) if len(names) == len(values):
+            value = values[names.index(node)]
+        case _:
+            return None
+    return next((one for one in loop.reads if one is value), None)
+
+
+def _check_other_uses(source: EditableSource, loops: list[TileLoop], calls: list[ast.Call], ids: set[str]) -> None:
     """Refuse a program id that is used for more than to start the loops."""
     if any(one.axis for one in source.program_ids()):
-        raise source.refuse("a persistent loop over the ids of axis 0, and this one besides", calls[0].call)
-    starts = {node for one in loops if isinstance(one.loop, ast.For) for node in nodes(one.loop.iter)}
-    walks = [one for one in loops if isinstance(one.loop, ast.While) or one.variable in pids]
-    own = {node for one in walks for node in nodes(one.loop)}
-    for one in calls:
-        if one.call not in starts and _assigned_name(source, one.call) is None:
-            raise source.refuse(_OTHER_USE, one.call)
+        raise source.refuse("a persistent loop over the ids of axis 0, and this one besides", calls[0])
+    steps = {one.step for one in loops}
+    starts = [one.loop.iter for one in loops if isinstance(one.loop, ast.For)]
+    walks = [one.loop for one in loops if isinstance(one.loop, ast.While) or one.variable in ids]
+    own = {*nodes(*starts, *walks, *_backwards(source, steps, ids))}
     for node in nodes(source.function):
-        if not (isinstance(node, ast.Name) and node.id in pids) or node in starts | own:
+        if not isinstance(node, ast.Name | ast.Call) or node in own or ast.unparse(node) not in ids:
             continue
         outer = source.parent(node)
+        given = isinstance(outer, ast.Assign) and not isinstance(getattr(node, "ctx", None), ast.Load)
         allowed = (
-            (
-                isinstance(outer, ast.Assign)
-                and not isinstance(node.ctx, ast.Load)
-                and pids[node.id] in nodes(outer.value)
-            )
-            or any(_is_step_before(outer, one.step, pids) for one in loops)
-            or any(one.flat and _counts(source, one, node, pids) for one in loops)
+            (given and any(one in calls for one in nodes(outer)))
+            or (node in calls and _assigned_name(source, node) is not None)
+            or any(_is_step_before(outer, step, ids) for step in steps)
+            or any(one.flat and _counts(source, one, node, ids) for one in loops)
             or _only_leaves(source, outer)
         )
         if not allowed:
             raise source.refuse(_OTHER_USE, node)
+
+
+def _backwards(source: EditableSource, steps: set[str], ids: set[str]) -> Iterator[ast.expr]:
+    """What ``for tile in range(NUM_SMS - pid - 1, count, NUM_SMS)`` runs over.
+
+    Its programs have other tiles than in a loop from the program id on, so nothing hangs on who has which tile in both.
+    """
+    for loop in nodes(source.function):
+        match loop:
+            case ast.For(iter=ast.Call(args=[start, _, step]) as tiles) if (by := ast.unparse(step)) in steps:
+                if ast.unparse(start) in {text for one in ids for text in (f"{by} - {one} - 1", f"{by} - 1 - {one}")}:
+                    yield tiles
 
 
 _OTHER_USE = (

@@ -67,9 +67,9 @@ def is_count_of_columns(text: str, definitions: Definitions, launch: Launch, poi
     return all(value is None or value == tiles[1] for value, tiles in known)
 
 
-def grid_of_tiles(definitions: Definitions, count: str, launch: Launch, grid: Grid) -> Grid | None:
+def grid_of_tiles(function: ast.FunctionDef, count: str, launch: Launch, grid: Grid) -> Grid | None:
     """Grid that the tile ids of a persistent kernel count; None where the source does not tell."""
-    values = launch.scalars
+    values, definitions = launch.scalars, Definitions(_settled(function, launch))
     whole = definitions.in_parameters(count)
     tiles = evaluate(whole, values) if whole is not None else None
     if tiles is None or tiles < 1:
@@ -79,6 +79,22 @@ def grid_of_tiles(definitions: Definitions, count: str, launch: Launch, grid: Gr
     meanings = [definitions.meaning_of(name) for name in ("num_pid_m", "num_pid_n")]
     m, n = (evaluate(meaning, values) if meaning is not None else None for meaning in meanings)
     return Grid((tiles,), (m, n) if m and n and m * n == tiles else None)
+
+
+def _settled(function: ast.FunctionDef, launch: Launch) -> ast.FunctionDef:
+    """Kernel with what a launch takes where it asks for an argument's value, and annotated constants as plain ones."""
+    given, body = {**launch.arguments, **launch.constexprs}, list[ast.stmt]()
+    for stmt in function.body:
+        match stmt:
+            case ast.If(ast.Compare(ast.Name(name), [asked], [ast.Constant(value)])) if name in given and isinstance(
+                asked, ast.Is | ast.IsNot | ast.Eq | ast.NotEq
+            ):
+                body += stmt.body if (given[name] == value) == isinstance(asked, ast.Is | ast.Eq) else stmt.orelse
+            case _:
+                body.append(stmt)
+    for k, one in enumerate(body):
+        body[k] = ast.Assign([one.target], one.value) if isinstance(one, ast.AnnAssign) and one.value else one
+    return ast.FunctionDef(**{**vars(function), "body": body})
 
 
 def _only(name: str, definitions: Definitions, points: list[tuple[Grid, dict]]) -> ast.expr | None:

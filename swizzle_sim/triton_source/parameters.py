@@ -126,7 +126,7 @@ class _Uses:
             self.reads |= into
         if name in STORES or atomic:
             self.writes |= into
-        self.indices |= self._values(call.args[0])
+        self.indices |= self._values(call.args[0]) - into  # ``bias = tl.load(bias + n)`` reads itself no address
 
     def _hand(self, call: ast.Call, helper: ast.FunctionDef, uses: _Uses) -> None:
         """Take what a helper does with its parameters for what is done with the arguments of a call."""

@@ -23,34 +23,13 @@ def read_prologue(
     tiles: Sequence[str] | str | None = None,
     lines: tuple[int, int] = (0, 0),
 ) -> Prologue:
-    """Extract the prologue of one function.
+    """Extract the prologue of one function of a file of Python, C or C++, which is parsed alone.
 
-    Parameters
-    ----------
-    path : str or Path
-        Python file, or one of C or C++; it is parsed, not imported or compiled.
-    function : str
-        Its name; ``Class.method`` or ``outer.inner`` for one inside another.
-    answer : sequence of str or str, optional
-        Names that hold the tile, in the order of the grid's sides. By default ``pid_m, pid_n``, or ``pid_x, pid_y``,
-        or ``pid``, whichever the kernel assigns; of a function with ``return``, what it returns.
-    given : collection of str
-        Parameters that the caller gives a value: their defaults do not count.
-    tiles : sequence of str or str, optional
-        What each coordinate counts up to: an expression a coordinate. Needed for three coordinates of one id, and for
-        a launch with more workgroups than tiles.
-    lines : (int, int), optional
-        In place of a function: the lines of two comments, between which the statements are read.
-
-    Returns
-    -------
-    Prologue
-
-    Raises
-    ------
-    LanguageError
-        If the file cannot be read, has no such function, or its prologue is outside the language; names the line and
-        the reason.
+    ``function`` may be ``Class.method`` or ``outer.inner``; in its place, ``lines`` are those of two comments around
+    statements. ``answer`` names what holds the tile, in the order of the grid's sides: by default ``pid_m, pid_n``,
+    ``pid_x, pid_y`` or ``pid``, or what is returned. Parameters that are ``given`` have a value whatever their
+    defaults. ``tiles`` is what each coordinate counts up to: needed for three coordinates of one id, and for a launch
+    with more workgroups than tiles. `LanguageError` names the line and the reason of what is outside the language.
     """
     source = read_source(path)
     if lines[1]:

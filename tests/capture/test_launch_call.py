@@ -426,6 +426,45 @@ def test_wrappers_step_by_step_and_host_descriptors_are_read(tmp_path):
     assert kernel.at().constexprs == {"OUT": "tl.float16", "BM": 64, "EVEN": True}
 
 
+STARRED = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scan(x, bias, y, sxm, sxn, szm, szn, sym, syn, FLAG: tl.constexpr, extra, seed=None, share=0.0):
+    rows = tl.program_id(0) + tl.arange(0, 16)
+    bias = tl.load(bias + rows)
+    tl.store(y + rows * sym + syn, tl.load(x + rows * sxm + sxn) + bias)
+
+
+def run(x, bias, rest, z=None):
+    M, N = x.shape
+    y = torch.empty((M, N), dtype=torch.float16)
+    torch.library.wrap_triton(scan)[(M,)](
+        x, bias, y, *(x.stride(0), x.stride(1)), *((z.stride(0), 1) if z is not None else (0, 0)),
+        y.stride(0), y.stride(1), True, *rest, 4,
+    )
+"""
+
+
+def test_arguments_behind_a_star_have_their_own_places_and_those_with_defaults_stay_out(tmp_path):
+    text, to_complete = drafted(tmp_path, STARRED, "run")
+    for line in (
+        '"sxm": s.N,',
+        '"szm": ...,',
+        '"szn": 1,  # CHECK: one of',
+        '"sym": s.N,',
+        '"syn": 1,',
+        '"FLAG": True,',
+    ):
+        assert line in text
+    declared = text.partition("make_inputs")[0]
+    assert all(word not in declared for word in ("int32", "seed", "share")) and '"extra": s.extra,' in declared
+    assert to_complete == ["bias", "szm"]
+
+
 GUESSED = """
 import torch
 import triton

@@ -107,6 +107,29 @@ def histogram(x_ptr, sums_ptr, n, BLOCK_SIZE: tl.constexpr):
 
 
 @triton.jit
+def behind(x_ptr, y_ptr, spare_ptr, n_rows, width, COLS: tl.constexpr, NUM_SMS: tl.constexpr, LATE: tl.constexpr):
+    """Rows of a program; where they are stored is counted anew, or handed on."""
+    cols = tl.arange(0, COLS)
+    if spare_ptr is not None:
+        spare = tl.load(spare_ptr)
+        for row in range(NUM_SMS - tl.program_id(0) - 1, n_rows, NUM_SMS):
+            tl.store(y_ptr + row * width + cols, 0.0, mask=cols < width)
+    else:
+        spare: tl.constexpr = 0
+    num_rows = n_rows - spare
+    if LATE:
+        row_c = tl.program_id(0) - NUM_SMS
+    for row in tl.range(tl.program_id(0), num_rows, NUM_SMS):
+        x = tl.load(x_ptr + row * width + cols, mask=cols < width)
+        if LATE:
+            row_c += NUM_SMS
+            first = row_c * width
+        else:
+            row_c, first = row, row * width
+        tl.store(y_ptr + first + cols, x + row_c, mask=cols < width)
+
+
+@triton.jit
 def flat_last(x_ptr, y_ptr, n_rows, width, COLS: tl.constexpr, NUM_SMS: tl.constexpr):
     """As `flat`, with the row as program id at first, which goes on behind its last step."""
     row = tl.program_id(0)

@@ -115,6 +115,8 @@ def test_a_block_is_of_the_size_that_it_is_named_for():
         ("copy_3d", "contiguous", "program"),
         ("persistent", "contiguous+group_m(size=3)", "tile"),
         ("rows_while", "chunked(chunk=2)", "tile"),
+        ("behind", "chunked(chunk=2)", "tile"),
+        ("behind_handed", "chunked(chunk=2)", "tile"),
         ("flat", "chunked(chunk=2)", "tile"),
         ("flat_last", "chunked(chunk=2)", "tile"),
         ("fill", "contiguous", "program"),

@@ -1,5 +1,6 @@
 """The kernels of this folder as `Workload`s, small enough to interpret."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -59,6 +60,20 @@ def fill():
 def flat(function="flat"):
     numbers = {"n_rows": 21, "width": 70}
     return workload(function, (5,), x_to_y("fp32", 21, 70), numbers, {"COLS": 32, "NUM_SMS": 5})
+
+
+def behind(late=True):
+    plain = flat(function="behind")
+    launch = replace(
+        plain.launch,
+        arguments={**plain.launch.arguments, "spare_ptr": None},
+        constexprs={"COLS": 128, "NUM_SMS": 5, "LATE": late},
+    )
+    return kernel(launch, plain.grid, **plain.problem)
+
+
+def behind_handed():
+    return behind(late=False)
 
 
 def flat_last():
