@@ -150,7 +150,7 @@ class Command(TyperCommand):
             args = with_levers(args)
         try:
             typed = self.make_parser(ctx).parse_args(list(args))[2]
-            for one in _as_typed(self.params):
+            for one in _as_typed(self.get_params(ctx)):
                 single = isinstance(one, TyperOption) and not (one.is_flag or one.multiple or one.count)
                 if single and typed.count(one) > 1:
                     raise SwizzleSimError(f"{one.opts[0]} is given {typed.count(one)} times, and takes one value")
@@ -217,7 +217,7 @@ class Group(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the words before the command."""
         none = not args  # a parser empties them
-        _as_typed(self.params)
+        _as_typed(self.get_params(ctx))
         try:
             return super().parse_args(ctx, args)
         except USAGE as error:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import islice
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +70,11 @@ def optimize(
     scorer = scorer or Scorer(kernel, gpu, **how.of_scorer)
     objectives = how.objectives_on(scorer)
     about = about_run(scorer, how.command, objectives)
-    if candidates is None and not how.resume and (most := most_candidates(scorer, objectives, how.max_minutes)):
-        about["most_candidates"] = most
+    distinct = (one for one, _ in distinct_shortlist(scorer))
+    if candidates is None and not how.resume:
+        some = distinct if how.max_minutes is None else iter(())
+        most, distinct = _beside(lambda: most_candidates(scorer, objectives, how.max_minutes), some)
+        about |= {"most_candidates": most} if most else {}
     if candidates is None and not how.resume and (kept := read_kept()):
         about["kept"] = [template.text for template in kept]
     with open_run(Path(folder), about, how.resume) as history:
@@ -78,7 +82,7 @@ def optimize(
         tried = list(candidates or ())
         if candidates is None:
             first = () if most == SETTLED else kept_candidates(tuple(own), kernel, gpu)
-            tried = [*first, *_families(scorer, most)]
+            tried = [*first, *_families(scorer, most, distinct)]
         with history.running():
             on_attempt = counting(how.on_attempt, 1 + len(tried), lambda attempt: True)
             judge, each = Judge(scorer, objectives), one_after_another(tried)
@@ -108,9 +112,19 @@ def is_settled(scorer: Scorer) -> bool:
     return shared < SHARE_NOTHING * lines and shared * scorer.gpu.l2.line_bytes < CORNER * scorer.gpu.l2.size_bytes
 
 
-def _families(scorer: Scorer, most: int | None) -> list[Candidate]:
+def _beside(task: Callable[[], int | None], found: Iterator[Candidate]) -> tuple[int | None, Iterator[Candidate]]:
+    """Result of a task in a thread of its own, and an iterator with what was found meanwhile."""
+    first: list[Candidate] = []
+    with ThreadPoolExecutor(1) as pool:
+        result = pool.submit(task)
+        while not result.done() and (one := next(found, None)):
+            first.append(one)
+    return result.result(), chain(first, found)
+
+
+def _families(scorer: Scorer, most: int | None, distinct: Iterator[Candidate]) -> list[Candidate]:
     if most is None:
         return family_candidates(scorer.kernel, scorer.gpu)
     listed = list(shortlist(scorer.kernel, scorer.gpu))
-    new = [] if len(listed) < most else [one for one, _ in islice(distinct_shortlist(scorer), most - 1)]
+    new = [] if len(listed) < most else list(islice(distinct, most - 1))
     return new if len(new) == most - 1 else listed  # those that repeat another cost no replay
