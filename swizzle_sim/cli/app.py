@@ -117,7 +117,7 @@ def misuse(error: Any, command: str) -> SwizzleSimError:
 
 
 class _AsTyped:
-    """What typer makes of a word, which loads pydantic, but for words and defaults that stay as they are."""
+    """What typer makes of a word, which loads pydantic, but for words and defaults that stay, and plain counts."""
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
         kind = param.type_descriptor.annotation
@@ -125,6 +125,10 @@ class _AsTyped:
             return () if value is None and (param.multiple or param.nargs == -1) else value
         if kind == list[str] and not isinstance(value, str):
             return list(value)
+        if kind in (int, int | None) and isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value):
+            about = param.type_descriptor.parameter_info
+            if (about.min or 0) <= int(value) <= (10**9 if about.max is None else about.max):
+                return int(value)
         return build_runtime_param(param.type_descriptor).coerce(value, param=param, ctx=ctx)
 
 

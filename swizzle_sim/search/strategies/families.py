@@ -70,7 +70,7 @@ def optimize(
     scorer = scorer or Scorer(kernel, gpu, **how.of_scorer)
     objectives = how.objectives_on(scorer)
     about = about_run(scorer, how.command, objectives)
-    distinct = (one for one, _ in distinct_shortlist(scorer))
+    distinct: Iterator[Candidate] = (one for one, _ in distinct_shortlist(scorer))
     if candidates is None and not how.resume:
         some = distinct if how.max_minutes is None else iter(())
         most, distinct = _beside(lambda: most_candidates(scorer, objectives, how.max_minutes), some)
