@@ -189,10 +189,7 @@ def bottleneck_of(
 ) -> dict[str, Any]:
     """Report on one permutation, JSON-ready, with ``times`` where they decide; all figures are simulated."""
     traffic = scorer.traffic(order)
-    report: dict[str, Any] = {
-        "l2_hit_rate_pct": _pct(score.l2_hit_rate),
-        **points_left(scorer, score),
-    }
+    report: dict[str, Any] = {"l2_hit_rate_pct": _pct(score.l2_hit_rate), **points_left(scorer, score)}
     if hardware and score.balance is not None and score.balance.over_ideal >= TELLING:
         report["makespan_over_ideal"] = round(score.balance.over_ideal, 2)
     if times:

@@ -72,8 +72,7 @@ def optimize(
     about = about_run(scorer, how.command, objectives)
     distinct: Iterator[Candidate] = (one for one, _ in distinct_shortlist(scorer))
     if candidates is None and not how.resume:
-        some = distinct if how.max_minutes is None else iter(())
-        most, distinct = _beside(lambda: most_candidates(scorer, objectives, how.max_minutes), some)
+        most, distinct = _beside(lambda: most_candidates(scorer, objectives, how.max_minutes), distinct)
         about |= {"most_candidates": most} if most else {}
     if candidates is None and not how.resume and (kept := read_kept()):
         about["kept"] = [template.text for template in kept]
