@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from swizzle_sim.pricing.scoring import Scorer
@@ -112,13 +113,25 @@ def is_settled(scorer: Scorer) -> bool:
 
 
 def _beside(task: Callable[[], int | None], found: Iterator[Candidate]) -> tuple[int | None, Iterator[Candidate]]:
-    """Result of a task in a thread of its own, and an iterator with what was found meanwhile."""
+    """Result of a task, and an iterator of which a thread begins meanwhile to find what it gives."""
     first: list[Candidate] = []
-    with ThreadPoolExecutor(1) as pool:
-        result = pool.submit(task)
-        while not result.done() and (one := next(found, None)):
+    over = Event()
+
+    def begin() -> None:
+        while not over.is_set() and (one := next(found, None)):
             first.append(one)
-    return result.result(), chain(first, found)
+
+    def both() -> Iterator[Candidate]:
+        yield from first
+        begun.result()  # raises what finding did
+        yield from found
+
+    with ThreadPoolExecutor(1) as pool:
+        begun = pool.submit(begin)
+        try:
+            return task(), both()
+        finally:
+            over.set()
 
 
 def _families(scorer: Scorer, most: int | None, distinct: Iterator[Candidate]) -> list[Candidate]:
