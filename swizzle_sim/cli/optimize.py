@@ -188,7 +188,6 @@ def _propose(
     json: bool,
 ) -> None:
     """Run a proposer, conclude its run and print it; or repeat a run of a model."""
-    from swizzle_sim.capture.own_remap import own_remap
     from swizzle_sim.search.loop import RunConfig
     from swizzle_sim.search.proposers import Task, load_proposer
     from swizzle_sim.search.recorded import recorded_scorer
@@ -208,8 +207,11 @@ def _propose(
         max_minutes=options.get("max_minutes"),
     )
     task = Task(kernel=work, gpu=device, folder=folder, how=how, repeat=repeat, options=options, say=say)
-    if work and device and (inside := own_remap(work, device.xcds)):
-        say(inside.advice)
+    if work and device and work.file:
+        from swizzle_sim.capture.own_remap import own_remap
+
+        if inside := own_remap(work, device.xcds):
+            say(inside.advice)
     go_on_with(folder, FILE)
     try:
         found = run(task)
