@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
 import shlex
@@ -243,6 +242,7 @@ def _priced(run: Run, scorer: Scorer) -> Run:
 
 def _conclude(run: Run, scorer: Scorer, given: RunOptions) -> End:
     """Compile the finalists, test the ranking, advise, rewrite a user's kernel, and write the report with all of it."""
+    from swizzle_sim import report
     from swizzle_sim.cli.rewrite import rewrite_best
     from swizzle_sim.report.bottleneck import why_better
     from swizzle_sim.report.rank_stability import check_finalists
@@ -252,21 +252,19 @@ def _conclude(run: Run, scorer: Scorer, given: RunOptions) -> End:
     run = _priced(run, scorer) if given.compile else run
     with ThreadPoolExecutor(3) as pool, Progress("replaying finalists under other constants", "sets") as progress:
         worth = given.uncertainty and len(run.attempts) > SETTLED
-        pool.submit(importlib.import_module, "swizzle_sim.report.page")
+        pool.submit(getattr, report, "write_best")  # loads the page
         if worth:  # what advice and reasons take from the scorer, which keeps it, beside the draws
             pool.submit(advise_run, scorer, run.ranking, run.attempts)
             pool.submit(why_better, scorer, run.attempts, run.best.name)
         stability = check_finalists(run, scorer, progress, given.threads) if worth else None
-    from swizzle_sim.report import write_best, write_report  # loaded by now, beside the draws
-
     with History(run.folder) as history:
         run = replace(run, ranking=ranking_of(history.about, run.folder))
     written = rewrite_best(run, scorer.kernel, scorer.gpu) if scorer.kernel.file else None
     with History(run.folder) as history, Progress("drawing the report"):
         if given.report:
-            write_report(history, scorer)
+            report.write_report(history, scorer)
         else:
-            write_best(history)
+            report.write_best(history)
     advice = advise_run(scorer, run.ranking, run.attempts, str(run.folder))
     return End(run, advice, written, stability, why_better(scorer, run.attempts, advice.order), given.verbose)
 

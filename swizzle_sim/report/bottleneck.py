@@ -100,9 +100,8 @@ def _reuse_of(scorer: Scorer, attempt: Attempt) -> Reuse:
     """Classes of reuse of an attempt, kept with the scorer: the page of a run asks for them, and its command."""
     kept: dict[str, Reuse] = vars(scorer).setdefault("reuse_by_text", {})
     if attempt.source not in kept:
-        order = scorer.permutation(attempt.swizzle)
-        found = reuse_of(scorer.plan, order, workgroups_per_cu=scorer.occupancy, grid=scorer.kernel.grid)
-        kept[attempt.source] = found
+        order, grid = scorer.permutation(attempt.swizzle), scorer.kernel.grid
+        kept[attempt.source] = reuse_of(scorer.plan, order, workgroups_per_cu=scorer.occupancy, grid=grid)
     return kept[attempt.source]
 
 

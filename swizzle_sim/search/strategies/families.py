@@ -114,8 +114,7 @@ def is_settled(scorer: Scorer) -> bool:
 
 def _beside(task: Callable[[], int | None], found: Iterator[Candidate]) -> tuple[int | None, Iterator[Candidate]]:
     """Result of a task, and an iterator of which a thread begins meanwhile to find what it gives."""
-    first: list[Candidate] = []
-    over = Event()
+    first, over = list[Candidate](), Event()
 
     def begin() -> None:
         while not over.is_set() and (one := next(found, None)):
