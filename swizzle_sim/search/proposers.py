@@ -177,11 +177,10 @@ def families(task: Task) -> Proposed:
             if not task.how.resume and (estimate := _estimate(costs[0], total, scorer, how)):
                 task.say(estimate)
         if attempt.number == 0 and attempt.score and may_drift(scorer, attempt.score):
-            beside.submit(lambda: scorer.quick.baseline)  # compiled, if need be, and kept until advice asks for it
+            ahead.submit(lambda: scorer.quick.baseline)  # compiled, if need be, and kept until advice asks for it
         progress(done, total, note=best(attempt.score))
 
-    shown = Progress(f"optimizing {kernel.name} on {gpu.title}", "candidates")
-    with ThreadPoolExecutor(1) as beside, shown as progress:
+    with ThreadPoolExecutor(1) as ahead, Progress(f"optimizing {kernel.name} on {gpu.title}", "candidates") as progress:
         made = optimize(kernel, gpu, task.folder, scorer=scorer, **vars(replace(how, on_attempt=on_attempt)))
     if how.max_minutes is not None and time.monotonic() - began > 60 * how.max_minutes:
         task.say(f"stopped after {how.max_minutes:g} minutes: --resume {task.folder} goes on")
