@@ -129,12 +129,7 @@ def _worth_tuning(program: Any, judges: Sequence[_Judge], say: Callable[[str], N
 
 
 def _compiled(
-    dspy: Any,
-    program: Any,
-    judges: Sequence[_Judge],
-    reflector: Any,
-    task: Tuning,
-    say: Callable[[str], None],
+    dspy: Any, program: Any, judges: Sequence[_Judge], reflector: Any, task: Tuning, say: Callable[[str], None]
 ) -> Any:
     """The program with the instructions that GEPA finds."""
     by_name = {judge.name: judge for judge in judges}

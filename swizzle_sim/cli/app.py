@@ -117,7 +117,7 @@ def misuse(error: Any, command: str) -> SwizzleSimError:
 
 
 class _AsTyped:
-    """What typer makes of a word, which loads pydantic, but for words and defaults that stay as they are."""
+    """What typer makes of a word, which loads pydantic, but for words and defaults that stay, and plain counts."""
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
         kind = param.type_descriptor.annotation
@@ -125,6 +125,10 @@ class _AsTyped:
             return () if value is None and (param.multiple or param.nargs == -1) else value
         if kind == list[str] and not isinstance(value, str):
             return list(value)
+        if kind in (int, int | None) and isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value):
+            about = param.type_descriptor.parameter_info
+            if (about.min or 0) <= int(value) <= (10**9 if about.max is None else about.max):
+                return int(value)
         return build_runtime_param(param.type_descriptor).coerce(value, param=param, ctx=ctx)
 
 
@@ -150,7 +154,7 @@ class Command(TyperCommand):
             args = with_levers(args)
         try:
             typed = self.make_parser(ctx).parse_args(list(args))[2]
-            for one in _as_typed(self.params):
+            for one in _as_typed(self.get_params(ctx)):
                 single = isinstance(one, TyperOption) and not (one.is_flag or one.multiple or one.count)
                 if single and typed.count(one) > 1:
                     raise SwizzleSimError(f"{one.opts[0]} is given {typed.count(one)} times, and takes one value")
@@ -217,7 +221,7 @@ class Group(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the words before the command."""
         none = not args  # a parser empties them
-        _as_typed(self.params)
+        _as_typed(self.get_params(ctx))
         try:
             return super().parse_args(ctx, args)
         except USAGE as error:
@@ -318,9 +322,7 @@ def _options(
 
 
 _LAB = typer.Typer(
-    cls=Group,
-    no_args_is_help=True,
-    help="Experiments with models and constants: a GPU's, a profiler's, a prompt's.",
+    cls=Group, no_args_is_help=True, help="Experiments with models and constants: a GPU's, a profiler's, a prompt's."
 )
 app.add_typer(_LAB, name="lab")
 

@@ -7,6 +7,7 @@ import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -186,7 +187,6 @@ def _propose(
     json: bool,
 ) -> None:
     """Run a proposer, conclude its run and print it; or repeat a run of a model."""
-    from swizzle_sim.capture.own_remap import own_remap
     from swizzle_sim.search.loop import RunConfig
     from swizzle_sim.search.proposers import Task, load_proposer
     from swizzle_sim.search.recorded import recorded_scorer
@@ -206,8 +206,11 @@ def _propose(
         max_minutes=options.get("max_minutes"),
     )
     task = Task(kernel=work, gpu=device, folder=folder, how=how, repeat=repeat, options=options, say=say)
-    if work and device and (inside := own_remap(work, device.xcds)):
-        say(inside.advice)
+    if work and device and work.file:
+        from swizzle_sim.capture.own_remap import own_remap
+
+        if inside := own_remap(work, device.xcds):
+            say(inside.advice)
     go_on_with(folder, FILE)
     try:
         found = run(task)
@@ -239,25 +242,29 @@ def _priced(run: Run, scorer: Scorer) -> Run:
 
 def _conclude(run: Run, scorer: Scorer, given: RunOptions) -> End:
     """Compile the finalists, test the ranking, advise, rewrite a user's kernel, and write the report with all of it."""
+    from swizzle_sim import report
     from swizzle_sim.cli.rewrite import rewrite_best
-    from swizzle_sim.report import write_best, write_report
     from swizzle_sim.report.bottleneck import why_better
     from swizzle_sim.report.rank_stability import check_finalists
     from swizzle_sim.search.advice import advise_run
     from swizzle_sim.search.strategies.families import SETTLED
 
     run = _priced(run, scorer) if given.compile else run
-    with Progress("replaying finalists under other constants", "sets") as progress:
+    with ThreadPoolExecutor(3) as pool, Progress("replaying finalists under other constants", "sets") as progress:
         worth = given.uncertainty and len(run.attempts) > SETTLED
+        pool.submit(getattr, report, "write_best")  # loads the page
+        if worth:  # what advice and reasons take from the scorer, which keeps it, beside the draws
+            pool.submit(advise_run, scorer, run.ranking, run.attempts)
+            pool.submit(why_better, scorer, run.attempts, run.best.name)
         stability = check_finalists(run, scorer, progress, given.threads) if worth else None
     with History(run.folder) as history:
         run = replace(run, ranking=ranking_of(history.about, run.folder))
     written = rewrite_best(run, scorer.kernel, scorer.gpu) if scorer.kernel.file else None
     with History(run.folder) as history, Progress("drawing the report"):
         if given.report:
-            write_report(history, scorer)
+            report.write_report(history, scorer)
         else:
-            write_best(history)
+            report.write_best(history)
     advice = advise_run(scorer, run.ranking, run.attempts, str(run.folder))
     return End(run, advice, written, stability, why_better(scorer, run.attempts, advice.order), given.verbose)
 

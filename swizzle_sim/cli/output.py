@@ -18,7 +18,6 @@ from rich.table import Table
 from rich.text import Text
 
 from swizzle_sim.base.text import visible
-from swizzle_sim.search.ranking import times_note
 
 if TYPE_CHECKING:
     from swizzle_sim.language import Grid, Swizzle, Verdict
@@ -179,6 +178,8 @@ IN_BRIEF = ("L2 hit\nrate [%]", "HBM\n[GB]", "time\n[µs]", "speedup")  # column
 
 def simulated(gpu: str, replay: str, work_class: str = "") -> str:
     """Note under a table of scores: what kind of numbers these are, and which figure decides between orders."""
+    from swizzle_sim.search.ranking import times_note
+
     note = [times_note(gpu, replay, work_class)] if replay == "timed" else []
     return "\n".join([SIMULATED[replay], *note, BELIEVE])
 

@@ -7,13 +7,12 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from swizzle_sim.base.atomic_write import check_folder, write_whole
 from swizzle_sim.base.progress import Progress
-from swizzle_sim.capture.own_remap import OwnRemap, own_remap
 from swizzle_sim.cli import output
 from swizzle_sim.cli.arguments import Launch, OfOne, ReplayOptions
 from swizzle_sim.cli.output import line, table
@@ -33,6 +32,9 @@ from swizzle_sim.workload.price import RemapPrice
 from xcd_model import Traffic
 from xcd_model.errors import SwizzleSimError
 from xcd_model.replay.traffic import traffic_as_dict
+
+if TYPE_CHECKING:
+    from swizzle_sim.capture.own_remap import OwnRemap
 
 LAUNCHED = "launch order"
 NOT_REWRITTEN = "the launch order, which needs no rewriting"
@@ -175,7 +177,11 @@ class InFull:
             two = ((launched, verdict, scorer.baseline), (candidate, verdict, found.score))
             both = [_attempt(n, *one) for n, one in enumerate(two)]
             advice, why = advise_run(scorer, _ranking(scorer), both), why_better(scorer, both, both[1].name)
-        remap = own_remap(scorer.kernel, scorer.gpu.xcds) if scorer.kernel.file else None
+        remap = None
+        if scorer.kernel.file:
+            from swizzle_sim.capture.own_remap import own_remap
+
+            remap = own_remap(scorer.kernel, scorer.gpu.xcds)
         ranges: Uncertainty | None = None
         if more.uncertainty:
             with Progress("replaying under other constants", "sets of constants") as progress:

@@ -98,8 +98,7 @@ def _read_by_content(path: Path) -> Profile:
     if {"counter_name", "counter_value"} <= columns:
         return _profile(path, "rocprofv3 counters", read_counters(path))
     raise HardwareError(
-        f"{path}: no counters of rocprofv3 or Nsight Compute (--csv --page raw); it begins {text[:60]!r}",
-        code="format",
+        f"{path}: no counters of rocprofv3 or Nsight Compute (--csv --page raw); it begins {text[:60]!r}", code="format"
     )
 
 

@@ -57,5 +57,7 @@ def _value(op: str, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> Any:
     if op in ("<<", ">>"):
         right = ((b >= 0) & (b < 32)).all()
     elif op in ("//", "%"):
-        right = b.all() and (((a < 0) == (b < 0)) | (a % b == 0)).all() and not ((a == INT32_MIN) & (b == -1)).any()
-    return ON_ARRAYS[op](a, b).astype(np.int64) if right else None
+        right = b.min() > 0 <= a.min() or (
+            b.all() and (((a < 0) == (b < 0)) | (a % b == 0)).all() and not ((a == INT32_MIN) & (b == -1)).any()
+        )
+    return ON_ARRAYS[op](a, b).astype(np.int64, copy=False) if right else None

@@ -138,11 +138,7 @@ class Swizzle:
         return found
 
     def verify(
-        self,
-        grid: Grid,
-        num_xcds: int,
-        sizes: Mapping[str, int] | None = None,
-        lattice: Iterable[Point] | None = None,
+        self, grid: Grid, num_xcds: int, sizes: Mapping[str, int] | None = None, lattice: Iterable[Point] | None = None
     ) -> Verdict:
         """Prove or disprove that it is a bijection; see the function `verify`."""
         return verify(self, grid, num_xcds, sizes, lattice)
@@ -266,10 +262,7 @@ def _try_lattice(
 
 
 def _points(
-    swizzle: Swizzle,
-    grid: Grid,
-    sizes: Mapping[str, int] | None,
-    lattice: Iterable[Point] | None,
+    swizzle: Swizzle, grid: Grid, sizes: Mapping[str, int] | None, lattice: Iterable[Point] | None
 ) -> Iterable[Point]:
     """Other launches to try; sizes belong to the target grid, so a candidate that reads them has no default others."""
     if lattice is not None:

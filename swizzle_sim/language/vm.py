@@ -134,11 +134,7 @@ def _read_report(ids: np.ndarray, report: np.ndarray, names: tuple[str, ...], ex
 
 
 def permutation_of(
-    program: Bytecode,
-    grid: Grid,
-    num_xcds: int,
-    sizes: Mapping[str, int] | None = None,
-    budget: Budget | None = None,
+    program: Bytecode, grid: Grid, num_xcds: int, sizes: Mapping[str, int] | None = None, budget: Budget | None = None
 ) -> tuple[Execution, Counterexample | None]:
     """Evaluate a program on a grid, as `run` does; the counter-example is None if the result is a permutation."""
     found = run(program, grid, num_xcds, sizes, budget)
@@ -153,11 +149,7 @@ def _fault_text(fault: Fault, where: str) -> Counterexample:
 
 
 def counterexample_at(
-    program: Bytecode,
-    grid: Grid,
-    num_xcds: int,
-    sizes: Mapping[str, int] | None = None,
-    budget: Budget | None = None,
+    program: Bytecode, grid: Grid, num_xcds: int, sizes: Mapping[str, int] | None = None, budget: Budget | None = None
 ) -> Counterexample | None:
     """Counterexample of a program on a grid; where there are more than `MOST_TRIED` workgroups, of a sample of them."""
     if grid.num_pids <= MOST_TRIED:

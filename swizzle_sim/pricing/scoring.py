@@ -193,12 +193,7 @@ class Scorer(Replayer[Kernel]):
 
 
 def score(
-    kernel: Kernel,
-    swizzle: Swizzle | str | os.PathLike[str],
-    gpu: Gpu | str,
-    *,
-    replay: str = "timed",
-    seed: int = 0,
+    kernel: Kernel, swizzle: Swizzle | str | os.PathLike[str], gpu: Gpu | str, *, replay: str = "timed", seed: int = 0
 ) -> Score:
     """Score one candidate; for many, keep a `Scorer`.
 

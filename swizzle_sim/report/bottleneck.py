@@ -96,6 +96,15 @@ def reuse_of(plan: Plan, order: np.ndarray, *, workgroups_per_cu: int, grid: Gri
     return Reuse(names, table[0], table[1], copies, 1 / touches.one_in)
 
 
+def _reuse_of(scorer: Scorer, attempt: Attempt) -> Reuse:
+    """Classes of reuse of an attempt, kept with the scorer: the page of a run asks for them, and its command."""
+    kept: dict[str, Reuse] = vars(scorer).setdefault("reuse_by_text", {})
+    if attempt.source not in kept:
+        order, grid = scorer.permutation(attempt.swizzle), scorer.kernel.grid
+        kept[attempt.source] = reuse_of(scorer.plan, order, workgroups_per_cu=scorer.occupancy, grid=grid)
+    return kept[attempt.source]
+
+
 def _classes(touches: Touches, schedule: Schedule, program: np.ndarray, grid: Grid, xcds: int) -> np.ndarray:
     """Kind of each touch; tiles of one persistent ``program`` are one workgroup."""
     line, at, xcd, owner = touches.line, touches.at, touches.xcd, schedule.owner
@@ -179,10 +188,7 @@ def bottleneck_of(
 ) -> dict[str, Any]:
     """Report on one permutation, JSON-ready, with ``times`` where they decide; all figures are simulated."""
     traffic = scorer.traffic(order)
-    report: dict[str, Any] = {
-        "l2_hit_rate_pct": _pct(score.l2_hit_rate),
-        **points_left(scorer, score),
-    }
+    report: dict[str, Any] = {"l2_hit_rate_pct": _pct(score.l2_hit_rate), **points_left(scorer, score)}
     if hardware and score.balance is not None and score.balance.over_ideal >= TELLING:
         report["makespan_over_ideal"] = round(score.balance.over_ideal, 2)
     if times:
@@ -296,9 +302,8 @@ def why_better(scorer: Scorer, attempts: Iterable[Attempt], name: str) -> tuple[
     scores = [one.score for one in chosen if one.score]
     if len(scores) < 2 or any(_warm(scorer, one) for one in scores) or scores[1].l2_hit_rate < scores[0].l2_hit_rate:
         return ()  # with fewer hits it is better by its ends, not by its misses
-    of = functools.partial(reuse_of, scorer.plan, workgroups_per_cu=scorer.occupancy, grid=scorer.kernel.grid)
     with ThreadPoolExecutor() as pool:
-        reuses = list(pool.map(of, [scorer.permutation(one.swizzle) for one in chosen]))
+        reuses = list(pool.map(functools.partial(_reuse_of, scorer), chosen))
     reports = []
     for one, found in zip(chosen, reuses, strict=True):
         score = one.score or scorer.baseline

@@ -48,10 +48,7 @@ def place_in_program(source: EditableSource, calls: list[ProgramId], helper: Hel
 
 
 def place_coordinates(
-    source: EditableSource,
-    calls: list[ProgramId],
-    helper: Helper,
-    is_columns: Callable[[str], bool],
+    source: EditableSource, calls: list[ProgramId], helper: Helper, is_columns: Callable[[str], bool]
 ) -> None:
     """Give the kernel its tile's row and column where it would take them out of a remapped program id."""
     free = next(_stored(source, helper), None) is None

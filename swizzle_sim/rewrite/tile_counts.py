@@ -15,12 +15,7 @@ Point = tuple[Grid, Mapping[str, int] | None]
 
 
 def tile_counts(
-    wanted: Iterable[str],
-    definitions: Definitions,
-    launch: Launch,
-    grid: Grid,
-    lattice: Iterable[Point],
-    total: str,
+    wanted: Iterable[str], definitions: Definitions, launch: Launch, grid: Grid, lattice: Iterable[Point], total: str
 ) -> dict[str, str]:
     """Text of ``num_pid_m`` and ``num_pid_n`` in the kernel's parameters.
 

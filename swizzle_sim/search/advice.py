@@ -188,13 +188,18 @@ def worse_of(baseline: Score, score: Score) -> tuple[str, ...]:
 def _drifting(scorer: Scorer, baseline: Score, others: Sequence[Attempt]) -> Attempt | None:
     """The order of most hits of a kernel bound by arithmetic or power, where both replays disagree on what it gains."""
     others = [one for one in others if one.source and one.score is not None]
-    if scorer.replay != "timed" or not others or _bound_by(baseline) not in ("compute", "power") or scorer.work.uneven:
+    if not others or not may_drift(scorer, baseline):
         return None
     rate, best = max(((one.score.l2_hit_rate, one) for one in others if one.score), key=lambda pair: pair[0])
     in_step = scorer.quick
     together = score_on(in_step, in_step.permutation(Swizzle.parse(best.source))).l2_hit_rate
     gained = together - in_step.baseline.l2_hit_rate
     return best if abs(gained - rate + baseline.l2_hit_rate) > DISAGREE else None
+
+
+def may_drift(scorer: Scorer, baseline: Score) -> bool:
+    """Whether advice asks the lockstep replay too."""
+    return scorer.replay == "timed" and _bound_by(baseline) in ("compute", "power") and not scorer.work.uneven
 
 
 def spoken(name: str) -> str:

@@ -33,6 +33,7 @@ Asked = Candidate | str | Iterable[Candidate | str]
 Strategy = Generator[Any, Any, None]  # yields `Asked`, gets an attempt or a list of them
 OnAttempt = Callable[[Attempt, int, int], None]
 Judges = Callable[[Candidate], Judge]  # of several kernels, such as one kernel in several configurations
+SAVED_EVERY_S = 0.5  # of short replays: many cores judge faster than a disk takes one after another
 COUNTED_AS = {FULL_REPLAY: "replay", "replay": "replay", "parse": "refused", "grid": "refused"}  # by stage, old and new
 
 
@@ -202,6 +203,7 @@ class _Loop:
     made: list[Attempt] = field(default_factory=list)
     stored: deque[Attempt] = field(default_factory=deque)
     unsaved: list[Attempt] = field(default_factory=list)
+    saved_s: float = 0.0
     next_number: int = 0
     timed_out: bool = False
     is_over: bool = False
@@ -246,6 +248,7 @@ class _Loop:
 
     def save(self) -> None:
         """Put on disk what was judged since: in one go, since a disk takes as long for one as for all."""
+        self.saved_s = time.monotonic()
         unsaved, self.unsaved = self.unsaved, []  # first: after a Ctrl-C in the middle nothing is stored twice
         if unsaved and isinstance(self.history, History):
             self.history.append(*unsaved)
@@ -271,7 +274,7 @@ class _Loop:
 
     def _store(self, judge: Judge, found: Attempt | Future[Attempt]) -> None:
         """Store the next attempt, unless it is stored, and learn from it."""
-        if isinstance(found, Future) and not found.done():
+        if isinstance(found, Future) and not found.done() and time.monotonic() > self.saved_s + SAVED_EVERY_S:
             self.save()  # rather than wait
         attempt = found if isinstance(found, Attempt) else self.amend(judge.worded(found.result()))
         if attempt is not found and isinstance(self.history, History):

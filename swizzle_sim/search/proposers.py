@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any
 from swizzle_sim.base.progress import Progress
 from swizzle_sim.capture.kernel_file import line_of, words_of
 from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.search.advice import may_drift
 from swizzle_sim.search.candidates import Candidate, family_specs, has_families
 from swizzle_sim.search.extensions import load_own
 from swizzle_sim.search.history import Attempt
@@ -174,9 +176,11 @@ def families(task: Task) -> Proposed:
             costs.append(attempt.cost_ms / 1e3)
             if not task.how.resume and (estimate := _estimate(costs[0], total, scorer, how)):
                 task.say(estimate)
+        if attempt.number == 0 and attempt.score and may_drift(scorer, attempt.score):
+            ahead.submit(lambda: scorer.quick.baseline)  # compiled, if need be, and kept until advice asks for it
         progress(done, total, note=best(attempt.score))
 
-    with Progress(f"optimizing {kernel.name} on {gpu.title}", "candidates") as progress:
+    with ThreadPoolExecutor(1) as ahead, Progress(f"optimizing {kernel.name} on {gpu.title}", "candidates") as progress:
         made = optimize(kernel, gpu, task.folder, scorer=scorer, **vars(replace(how, on_attempt=on_attempt)))
     if how.max_minutes is not None and time.monotonic() - began > 60 * how.max_minutes:
         task.say(f"stopped after {how.max_minutes:g} minutes: --resume {task.folder} goes on")

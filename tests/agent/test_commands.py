@@ -123,14 +123,15 @@ def test_doctor_says_which_keys_are_missing(here):
 
 
 def test_what_replays_nothing_starts_without_the_compiler(tmp_path):
-    """Help, and lists of GPUs and of runs, one of them finished."""
+    """Help, lists of GPUs and of runs, one of them finished, and a check; without paths, no pydantic reads words."""
     about = {"kernel": "gemm", "gpu": "mi300x", "problem": {"M": 512}, "replay": "timed", "version": "0"}
     with History.create(tmp_path / "done", about) as history, history.running():
         pass
     code = (
-        "import sys; from swizzle_sim.cli.app import main\ntry: main()\n"
-        "finally: print([one for one in ('dspy', 'openai', 'numba') if one in sys.modules])"
+        "import sys; from swizzle_sim.cli.app import main\nno_paths = ('pydantic',) * (sys.argv[1] != 'runs')\n"
+        "try: main()\n"
+        "finally: print([one for one in ('dspy', 'openai', 'numba', *no_paths) if one in sys.modules])"
     )
-    for words in (["--help"], ["gpus"], ["runs", str(tmp_path)]):
+    for words in (["--help"], ["gpus"], ["runs", str(tmp_path)], ["check", "row", "--grid", "8x8", "--xcds", "8"]):
         done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
         assert done.stdout.splitlines()[-1] == "[]", done.stderr

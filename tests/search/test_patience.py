@@ -1,5 +1,6 @@
 """Is the shortlist varied at the front, and does a run that would take too long try its first ones, the same again?"""
 
+import time
 from itertools import islice
 
 import pytest
@@ -13,6 +14,7 @@ from swizzle_sim.search.candidates import distinct_shortlist, family_specs, shor
 from swizzle_sim.search.facts import facts_of
 from swizzle_sim.search.strategies import families as search
 from swizzle_sim.workload.kernels import kernel
+from xcd_model.errors import SearchError
 
 
 @pytest.fixture(scope="module")
@@ -88,3 +90,16 @@ def test_facts_are_kept_and_forgotten_with_the_source(tmp_path, monkeypatch, mi3
     monkeypatch.setattr(disk_cache, "_digest_once", lambda folder: "other")
     with pytest.raises(pytest.fail.Exception):
         facts_of(work, mi300x)
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.02])
+def test_what_a_thread_begins_to_find_goes_on_where_it_stopped_and_raises_where_it_is_asked_for(seconds):
+    def found(n):
+        yield from range(1, n)
+        raise SearchError("no more", code="over")
+
+    for n in (3, 100_000):
+        result, rest = search._beside(lambda: time.sleep(seconds), found(n))
+        assert result is None and [next(rest) for _ in range(1, n)] == list(range(1, n))
+        with pytest.raises(SearchError, match="no more"):
+            next(rest)

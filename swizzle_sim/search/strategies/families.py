@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from swizzle_sim.pricing.scoring import Scorer
@@ -69,8 +71,10 @@ def optimize(
     scorer = scorer or Scorer(kernel, gpu, **how.of_scorer)
     objectives = how.objectives_on(scorer)
     about = about_run(scorer, how.command, objectives)
-    if candidates is None and not how.resume and (most := most_candidates(scorer, objectives, how.max_minutes)):
-        about["most_candidates"] = most
+    distinct: Iterator[Candidate] = (one for one, _ in distinct_shortlist(scorer))
+    if candidates is None and not how.resume:
+        most, distinct = _beside(lambda: most_candidates(scorer, objectives, how.max_minutes), distinct)
+        about |= {"most_candidates": most} if most else {}
     if candidates is None and not how.resume and (kept := read_kept()):
         about["kept"] = [template.text for template in kept]
     with open_run(Path(folder), about, how.resume) as history:
@@ -78,7 +82,7 @@ def optimize(
         tried = list(candidates or ())
         if candidates is None:
             first = () if most == SETTLED else kept_candidates(tuple(own), kernel, gpu)
-            tried = [*first, *_families(scorer, most)]
+            tried = [*first, *_families(scorer, most, distinct)]
         with history.running():
             on_attempt = counting(how.on_attempt, 1 + len(tried), lambda attempt: True)
             judge, each = Judge(scorer, objectives), one_after_another(tried)
@@ -108,9 +112,30 @@ def is_settled(scorer: Scorer) -> bool:
     return shared < SHARE_NOTHING * lines and shared * scorer.gpu.l2.line_bytes < CORNER * scorer.gpu.l2.size_bytes
 
 
-def _families(scorer: Scorer, most: int | None) -> list[Candidate]:
+def _beside(task: Callable[[], int | None], found: Iterator[Candidate]) -> tuple[int | None, Iterator[Candidate]]:
+    """Result of a task, and an iterator of which a thread begins meanwhile to find what it gives."""
+    first, over = list[Candidate](), Event()
+
+    def begin() -> None:
+        while not over.is_set() and (one := next(found, None)):
+            first.append(one)
+
+    def both() -> Iterator[Candidate]:
+        yield from first
+        begun.result()  # raises what finding did
+        yield from found
+
+    with ThreadPoolExecutor(1) as pool:
+        begun = pool.submit(begin)
+        try:
+            return task(), both()
+        finally:
+            over.set()
+
+
+def _families(scorer: Scorer, most: int | None, distinct: Iterator[Candidate]) -> list[Candidate]:
     if most is None:
         return family_candidates(scorer.kernel, scorer.gpu)
     listed = list(shortlist(scorer.kernel, scorer.gpu))
-    new = [] if len(listed) < most else [one for one, _ in islice(distinct_shortlist(scorer), most - 1)]
+    new = [] if len(listed) < most else list(islice(distinct, most - 1))
     return new if len(new) == most - 1 else listed  # those that repeat another cost no replay
