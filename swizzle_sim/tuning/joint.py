@@ -292,15 +292,22 @@ class _Search:
 
     def _is_far(self, arm: Arm, tuned: Tuned, sampler: Sampler, handle: Any, values: Values) -> bool:
         """Whether a suggestion is far behind the best as estimated, or ruled out by its capture; it is told so."""
-        best = min([tuned.base, *arm.points], key=tuned.cost)
-        cost = self.levers.estimate(values, best.order)
-        if cost is None and self.levers.template.is_plausible(values):
-            return False
-        if cost is not None and cost - self.doubt <= tuned.cost(best):
+        best, judge = min([tuned.base, *arm.points], key=tuned.cost), self.levers.estimated(values)
+        if judge is None:
+            if not (ruled_out := not self.levers.template.is_plausible(values)):
+                return False
+            sampler.tell(handle, None)
+            return ruled_out
+        if self._screened(arm, tuned, judge, self.doubt):
+            sampler.tell(handle, (self._least(judge),))
+            return True
+        order = judge.orders(best.order)[0]
+        cost = self.levers.objective.cost(judge.scorer.score_order(order, baseline_us=None))
+        if cost - self.doubt <= tuned.cost(best):
             self.estimates[tuple(values.items()), best.order] = cost
             return False
-        arm.estimated += cost is not None
-        sampler.tell(handle, None if cost is None else (cost,))
+        arm.estimated += 1
+        sampler.tell(handle, (cost,))
         self.on_replay(arm.name, arm.evaluations, self.evaluations)
         return True
 
@@ -359,13 +366,21 @@ class _Search:
         if judge is None:
             sampler.tell(handle, None)
             return False
-        least_us = self.levers.least_us(judge) if self.levers.objective.name == "time" else 0.0
-        least = math.log(least_us) if least_us else -math.inf  # a kernel without operations
-        if arm.points and least > min(tuned.cost(one) for one in arm.points):
-            arm.screened += 1
-            sampler.tell(handle, (least,))
+        if self._screened(arm, tuned, judge):
+            sampler.tell(handle, (self._least(judge),))
             return False
         return True
+
+    def _screened(self, arm: Arm, tuned: Tuned, judge: Judge, doubt: float = 0.0) -> bool:
+        """Whether an instance's instructions alone take longer than the best, which is counted."""
+        far = bool(arm.points) and self._least(judge) - doubt > min(map(tuned.cost, arm.points))
+        arm.screened += far
+        return far
+
+    def _least(self, judge: Judge) -> float:
+        """Logarithm of the time below which no order of an instance goes."""
+        least_us = self.levers.least_us(judge) if self.levers.objective.name == "time" else 0.0
+        return math.log(least_us) if least_us else -math.inf  # a kernel without operations
 
 
 SHOWN = ("vgprs", "lds_bytes", "threads", "loads_per_step", "source")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -67,16 +66,10 @@ class Levers:
         scorer = self.base if made is self.template.base else self._scorer(made)
         return Judge(scorer, (self.objective,), alone=True)
 
-    def estimate(self, values: Mapping[str, int], order: str) -> float | None:
-        """Cost of an order of an instance that is not compiled yet; None where nothing is known of it."""
-        made = self.template.sketch(values)
-        if made is None or self.objective.name != "time":
-            return None
-        scorer = self._scorer(made)
-        with suppress(SwizzleSimError):
-            permutation = scorer.permutation(Swizzle.parse(family(order), name=order))
-            return self.objective.cost(scorer.score_order(permutation, baseline_us=None))
-        return None
+    def estimated(self, values: Mapping[str, int]) -> Judge | None:
+        """Judge of an instance that is not compiled yet, by estimated resources; None where nothing is known of it."""
+        made = self.template.sketch(values) if self.objective.name == "time" else None
+        return Judge(self._scorer(made), (self.objective,), alone=True) if made else None
 
     def _scorer(self, made: Kernel) -> Scorer:
         return Scorer(made, self.template.gpu, replay=self.replay, seed=self.seed, jitter_ns=self.jitter_ns)
