@@ -268,7 +268,7 @@ class _Search:
             size = min(BATCH, self.evaluations - CHECKED * (most < self.evaluations) - arm.evaluations)
             if len(given) < size:
                 ahead = AHEAD if self.levers.template.compiles else size
-                while len(given) < ahead and arm.evaluations < most and without < GIVEN_UP * self.evaluations:
+                while len(given) < min(ahead, most - arm.evaluations) and without < GIVEN_UP * self.evaluations:
                     if (suggested := sampler.suggest()) is None:
                         break
                     before, values = arm.evaluations, self.levers.space.whole(suggested[1])
@@ -294,10 +294,9 @@ class _Search:
         """Whether a suggestion is far behind the best as estimated, or ruled out by its capture; it is told so."""
         best, judge = min([tuned.base, *arm.points], key=tuned.cost), self.levers.estimated(values)
         if judge is None:
-            if not (ruled_out := not self.levers.template.is_plausible(values)):
-                return False
-            sampler.tell(handle, None)
-            return ruled_out
+            if not (plausible := self.levers.template.is_plausible(values)):
+                sampler.tell(handle, None)
+            return not plausible
         if self._screened(arm, tuned, judge, self.doubt):
             sampler.tell(handle, (self._least(judge),))
             return True

@@ -187,15 +187,11 @@ class Template:
 
     def _same_code(self, values: Mapping[str, int]) -> Instance | None:
         """Compiled instance in another number of stages that is not pipelined: its loop is the same in any number."""
-        for stages in self.ranges.get("num_stages", ()):
+        for stages in self.ranges.get("num_stages", ()) if values["num_stages"] > 1 else ():
             found = self._found.get(self.key({**values, "num_stages": stages}))
-            if (
-                found
-                and found.resources
-                and min(stages, values["num_stages"]) > 1
-                and not found.resources.loads_per_step
-            ):
-                return found if found.resources.source.startswith("compiled for") else None
+            known = found and found.resources
+            if stages > 1 and known and not known.loads_per_step and known.source.startswith(COMPILED):
+                return found
         return None
 
     def instance(self, values: Mapping[str, int]) -> Instance:
@@ -251,14 +247,15 @@ class Template:
         return None
 
     def _is_larger(self, values: Mapping[str, int], other: Values, reason: str) -> bool:
-        """Whether a configuration is at least as large as another in each block and stage, in as many warps at most."""
-        grow = [name for name in (*self.constants, "num_stages") if "GROUP" not in name]
-        alike = [name for name in self.ranges if name not in (*grow, "num_warps") and "GROUP" not in name]
-        warps, most = values["num_warps"], other["num_warps"]
-        return (
-            all(values[name] >= other[name] for name in grow)
-            and all(values[name] == other[name] for name in alike)
-            and (warps <= most if reason == "spills" else warps == most)
+        """Whether a configuration is as large as another in blocks and stages or larger, in as many warps or fewer."""
+        fewer = values["num_warps"] < other["num_warps"] and reason == "spills"
+        grows = (*(name for name in self.constants if "GROUP" not in name), "num_stages")
+        return all(
+            values[name] == other[name]
+            or (name == "num_warps" and fewer)
+            or (name in grows and values[name] > other[name])
+            for name in self.ranges
+            if "GROUP" not in name
         )
 
     def _staged_bytes(self, sides: Sides, values: Mapping[str, int]) -> int:
@@ -349,7 +346,7 @@ class Template:
 
     def sketch(self, values: Mapping[str, int]) -> Kernel | None:
         """The kernel in a configuration that is not compiled, its resources estimated; None where nothing says them."""
-        resources = self.estimate(values) if self._is_captured_alone else None
+        resources = self._estimate(values) if self._is_captured_alone else None
         if resources is None:
             return None
         if resources.lds_bytes > SURE * (room := self.gpu.limits.lds_bytes_per_cu):
@@ -361,14 +358,16 @@ class Template:
             return made and replace(made, resources=resources)
         return None
 
-    def estimate(self, values: Mapping[str, int]) -> Resources | None:
+    def _estimate(self, values: Mapping[str, int]) -> Resources | None:
         """Resources of a configuration from those that are compiled; None of one that is, or of one ruled out."""
-        key, compiled = self.key(values), []
+        key = self.key(values)
         if not self.compiles or key in self._ready or not self.is_plausible(values) or key in self._found:
             return None
-        for at, one in self._found.items():
-            if one.resources and one.resources.source.startswith(COMPILED):
-                compiled.append(({**self.start, **dict(zip(self.ranges, at, strict=True))}, one.resources))
+        compiled = [
+            ({**self.start, **dict(zip(self.ranges, at, strict=True))}, one.resources)
+            for at, one in self._found.items()
+            if one.resources and one.resources.source.startswith(COMPILED)
+        ]
         blocks = [name for name in self.constants if "GROUP" not in name]
         return estimated({**self.start, **values}, blocks, self.gpu.limits.wave_size, compiled)
 
