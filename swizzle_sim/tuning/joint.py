@@ -265,10 +265,11 @@ class _Search:
         """Instances in the best order so far, until an arm has so many points; the given ones first."""
         without = 0
         while arm.evaluations < most and without < GIVEN_UP * self.evaluations:
-            size = min(BATCH, self.evaluations - CHECKED * (most < self.evaluations) - arm.evaluations)
+            limit = min(most + BATCH - 1, self.evaluations - CHECKED * (most < self.evaluations))
+            size = min(BATCH, limit - arm.evaluations)
             if len(given) < size:
                 ahead = AHEAD if self.levers.template.compiles else size
-                while len(given) < min(ahead, most - arm.evaluations) and without < GIVEN_UP * self.evaluations:
+                while len(given) < min(ahead, limit - arm.evaluations) and without < GIVEN_UP * self.evaluations:
                     if (suggested := sampler.suggest()) is None:
                         break
                     before, values = arm.evaluations, self.levers.space.whole(suggested[1])
