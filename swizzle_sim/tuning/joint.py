@@ -293,22 +293,19 @@ class _Search:
 
     def _is_far(self, arm: Arm, tuned: Tuned, sampler: Sampler, handle: Any, values: Values) -> bool:
         """Whether a suggestion is far behind the best as estimated, or ruled out by its capture; it is told so."""
-        best, judge = min([tuned.base, *arm.points], key=tuned.cost), self.levers.estimated(values)
-        if judge is None:
-            if not (plausible := self.levers.template.is_plausible(values)):
-                sampler.tell(handle, None)
-            return not plausible
-        if self._screened(arm, tuned, judge, self.doubt):
-            sampler.tell(handle, (self._least(judge),))
-            return True
-        order = judge.orders(best.order)[0]
-        cost = self.levers.objective.cost(judge.scorer.score_order(order, baseline_us=None))
-        if cost - self.doubt <= tuned.cost(best):
-            self.estimates[tuple(values.items()), best.order] = cost
+        best, judge, cost = min([tuned.base, *arm.points], key=tuned.cost), self.levers.estimated(values), None
+        if judge is None and self.levers.template.is_plausible(values):
             return False
-        arm.estimated += 1
-        sampler.tell(handle, (cost,))
-        self.on_replay(arm.name, arm.evaluations, self.evaluations)
+        if judge and self._screened(arm, tuned, judge, self.doubt):
+            cost = self._least(judge)
+        elif judge:
+            order = judge.orders(best.order)[0]
+            cost = self.levers.objective.cost(judge.scorer.score_order(order, baseline_us=None))
+            if cost - self.doubt <= tuned.cost(best):
+                self.estimates[tuple(values.items()), best.order] = cost
+                return False
+            arm.estimated += 1
+        sampler.tell(handle, None if cost is None else (cost,))
         return True
 
     def _finals(self, arm: Arm, tuned: Tuned) -> Turns:
@@ -363,13 +360,10 @@ class _Search:
     def _worth(self, arm: Arm, tuned: Tuned, sampler: Sampler, handle: Any, values: Values) -> bool:
         """Whether a point is to be replayed; one that is pruned or screened is told to the sampler."""
         judge = self.levers.judge(values)
-        if judge is None:
-            sampler.tell(handle, None)
-            return False
-        if self._screened(arm, tuned, judge):
-            sampler.tell(handle, (self._least(judge),))
-            return False
-        return True
+        if judge and not self._screened(arm, tuned, judge):
+            return True
+        sampler.tell(handle, (self._least(judge),) if judge else None)
+        return False
 
     def _screened(self, arm: Arm, tuned: Tuned, judge: Judge, doubt: float = 0.0) -> bool:
         """Whether an instance's instructions alone take longer than the best, which is counted."""

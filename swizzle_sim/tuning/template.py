@@ -84,8 +84,9 @@ class Template:
         self.why: dict[str, str] = {}  # of each reason, the first configuration and its words
         self._found: dict[tuple[int, ...], Instance] = {}
         self._ready: dict[tuple[int, ...], Compiled | CompileError] = {}  # compiled, and not looked at yet
-        self._too_large: list[tuple[Values, Instance]] = []  # that spill or do not fit
         self._captures = lru_cache(KEPT)(capture)
+        # whether a trace needs no compile
+        self._captured_alone = not base.file or (base.programs is None and base.claims is None)
         self._launches: dict[tuple[int, ...], Launch] = {}
         self.problem = self._why_fixed()
         self.numbers: Parametrised | None = None  # of a user's kernel none of whose constants is a parameter
@@ -201,8 +202,6 @@ class Template:
             found = self._found[key] = self._checked(values)
             if found.pruned:
                 self.prune(found.pruned, values, found.why)
-            if self.compiles and found.pruned in TOO_LARGE:
-                self._too_large.append((dict(values), found))
         return self._found[key]
 
     def prune(self, reason: str, values: Mapping[str, int], why: str) -> None:
@@ -234,9 +233,9 @@ class Template:
         if threads > most:
             return Instance(None, "threads", f"{threads} threads a workgroup, at most {most}")
         known: dict[str, Any] = {**(self.base.launch.constexprs if self.base.launch else {}), **values}
-        for other, why in self._too_large:
-            if self._is_larger(values, other, why.pruned):
-                return Instance(None, why.pruned, f"larger than {self.text(other)}, which {why.why}")
+        for other, found in self._all_found() if self.compiles else ():
+            if found.pruned in TOO_LARGE and self._is_larger(values, other, found.pruned):
+                return Instance(None, found.pruned, f"larger than {self.text(other)}: {found.why}")
         for live in self._live:
             items = sum(int(np.prod([int(known.get(side, side)) for side in sides])) for sides in live)
             if items > MOST_ACCUMULATED[self.gpu.arch[:3]] * threads:
@@ -346,7 +345,13 @@ class Template:
 
     def sketch(self, values: Mapping[str, int]) -> Kernel | None:
         """The kernel in a configuration that is not compiled, its resources estimated; None where nothing says them."""
-        resources = self._estimate(values) if self._is_captured_alone else None
+        key, blocks = self.key(values), [name for name in self.constants if "GROUP" not in name]
+        known = not self.compiles or key in self._ready or not self.is_plausible(values) or key in self._found
+        if known or not self._captured_alone:
+            return None
+        compiled = [(at, one.resources) for at, one in self._all_found() if one.resources]
+        compiled = [(at, one) for at, one in compiled if one.source.startswith(COMPILED)]
+        resources = estimated({**self.start, **values}, blocks, self.gpu.limits.wave_size, compiled)
         if resources is None:
             return None
         if resources.lds_bytes > SURE * (room := self.gpu.limits.lds_bytes_per_cu):
@@ -358,23 +363,10 @@ class Template:
             return made and replace(made, resources=resources)
         return None
 
-    def _estimate(self, values: Mapping[str, int]) -> Resources | None:
-        """Resources of a configuration from those that are compiled; None of one that is, or of one ruled out."""
-        key = self.key(values)
-        if not self.compiles or key in self._ready or not self.is_plausible(values) or key in self._found:
-            return None
-        compiled = [
-            ({**self.start, **dict(zip(self.ranges, at, strict=True))}, one.resources)
-            for at, one in self._found.items()
-            if one.resources and one.resources.source.startswith(COMPILED)
-        ]
-        blocks = [name for name in self.constants if "GROUP" not in name]
-        return estimated({**self.start, **values}, blocks, self.gpu.limits.wave_size, compiled)
-
-    @property
-    def _is_captured_alone(self) -> bool:
-        """Whether a trace needs no compile: that of a suite kernel is declared."""
-        return not self.base.file or (self.base.programs is None and self.base.claims is None)
+    def _all_found(self) -> Iterator[tuple[Values, Instance]]:
+        """Configurations that were looked at, with their instances."""
+        for at, one in self._found.items():
+            yield {**self.start, **dict(zip(self.ranges, at, strict=True))}, one
 
     def _built(self, values: Mapping[str, int], resources: Resources) -> Kernel | None:
         """The kernel in a configuration; None where it stores something else, for which it is pruned."""
@@ -389,7 +381,7 @@ class Template:
         return made
 
     def _captured(self, values: Mapping[str, int], resources: Resources) -> Kernel:
-        if self._is_captured_alone:
+        if self._captured_alone:
             work, constants = self.workload(values), tuple(values[name] for name in self.constants)
             self.launch(values)
             found = self._captures(self._launches[constants])
