@@ -1,10 +1,11 @@
 """`estimated`: what a configuration may occupy and take, from the compiled ones of the same kernel.
 
-    fact = that of the nearest compiled one * product over parameters of (value / its value) ^ exponent
+    fact = that of the nearest compiled one * product over blocks and stages of (value / its value) ^ exponent
 
-Distance is in octaves. Exponents are fitted to all that was compiled, in least squares, and pulled towards what
-arithmetic says: a step's work grows with each side of a block, registers and LDS with the root of it, LDS with stages.
-An estimate decides what is worth a compile, and no point of an answer is made of one.
+Distance is in octaves. Exponents are fitted to what was compiled, in least squares, and pulled towards what arithmetic
+says: a step's work grows with each side of a block, registers and LDS with the root of it, LDS with stages. Nothing is
+taken from other warps, as the matrix instruction may be another there. An estimate decides what is worth a compile, and
+no point of an answer is made of one.
 """
 
 from __future__ import annotations
@@ -19,23 +20,26 @@ from xcd_model import Resources
 
 WORK = ("step_cycles", "ahead_cycles", "burst_cycles", "busy_cycles", "vector_cycles", "step_instructions")
 FACTS = ("vgprs", "lds_bytes", "code_bytes", *WORK)
+FAR = 2.0  # octaves of blocks from which nothing is estimated
 PULL = 1.0  # of the prior, in compiled configurations an octave away
 Compiled = Sequence[tuple[Mapping[str, int], Resources]]
 
 
 def estimated(values: Mapping[str, int], blocks: Sequence[str], wave_size: int, compiled: Compiled) -> Resources | None:
-    """Resources of a configuration; None where none is compiled that is pipelined as it may be."""
-    names = [*blocks, "num_warps", "num_stages"]
-    options = [name for name in values if name not in names]
+    """Resources of a configuration; None where none near it is compiled that is pipelined as it may be."""
+    names = [*blocks, "num_stages"]
     alike = [
         (at, found)
         for at, found in compiled
-        if (at["num_stages"] > 1) == (values["num_stages"] > 1) and all(at[name] == values[name] for name in options)
+        if (at["num_stages"] > 1) == (values["num_stages"] > 1)
+        and all(at[name] == values[name] for name in values if name not in names and "GROUP" not in name)
     ]
     if not alike:
         return None
     octaves = np.array([[math.log2(at[name] / values[name]) for name in names] for at, _ in alike])
     place = int(np.abs(octaves).sum(axis=1).argmin())
+    if np.abs(octaves[place, :-1]).sum() > FAR:
+        return None
     near = alike[place][1]
     away, made = octaves - octaves[place], {"threads": wave_size * values["num_warps"]}
     for fact in FACTS:
@@ -55,6 +59,4 @@ def _grows(fact: str, name: str, blocks: Sequence[str]) -> float:
     """Exponent that arithmetic says."""
     if name in blocks:
         return 1.0 if fact in WORK else 0.5
-    if name == "num_warps":
-        return {"vgprs": -0.5, "step_instructions": -1.0}.get(fact, 0.0)
     return 0.9 * (fact == "lds_bytes")
