@@ -4,28 +4,32 @@
 
 Distance is in octaves. Exponents are fitted to what was compiled, in least squares, and pulled towards what arithmetic
 says: a step's work grows with each side of a block, registers and LDS with the root of it, LDS with stages. Nothing is
-taken from other warps, as the matrix instruction may be another there. An estimate decides what is worth a compile, and
-no point of an answer is made of one.
+taken from other warps, as the matrix instruction may be another there. Where more workgroups fit a CU, its cycles are the
+fewest that these can give: all of them wait at once, and no longer. An estimate decides what is worth a compile, and no
+point of an answer is made of one.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 
-from xcd_model import Resources
+from xcd_model import Gpu, Resources, workgroups_per_cu
+from xcd_model.errors import ReplayError
 
 WORK = ("step_cycles", "ahead_cycles", "burst_cycles", "busy_cycles", "vector_cycles", "step_instructions")
 FACTS = ("vgprs", "lds_bytes", "code_bytes", *WORK)
+OF_FULL_CU = ("step_cycles", "burst_cycles")
 FAR = 2.0  # octaves of blocks from which nothing is estimated
 PULL = 1.0  # of the prior, in compiled configurations an octave away
 Compiled = Sequence[tuple[Mapping[str, int], Resources]]
 
 
-def estimated(values: Mapping[str, int], blocks: Sequence[str], wave_size: int, compiled: Compiled) -> Resources | None:
+def estimated(values: Mapping[str, int], blocks: Sequence[str], gpu: Gpu, compiled: Compiled) -> Resources | None:
     """Resources of a configuration; None where none near it is compiled that is pipelined as it may be."""
     names = [*blocks, "num_stages"]
     alike = [
@@ -41,7 +45,7 @@ def estimated(values: Mapping[str, int], blocks: Sequence[str], wave_size: int, 
     if np.abs(octaves[place, :-1]).sum() > FAR:
         return None
     near = alike[place][1]
-    away, made = octaves - octaves[place], {"threads": wave_size * values["num_warps"]}
+    away, made = octaves - octaves[place], {"threads": near.threads}
     for fact in FACTS:
         if known := getattr(near, fact):
             grows = np.array([_grows(fact, name, blocks) for name in names])
@@ -52,7 +56,11 @@ def estimated(values: Mapping[str, int], blocks: Sequence[str], wave_size: int, 
             made[fact] = round(known * 2 ** float(-octaves[place] @ exponents))
     if near.loads_per_step:
         made["instructions_in_flight"] = near.loads_per_step * values["num_stages"]
-    return replace(near, **made, source=f"estimated from {near.source}")  # type: ignore[arg-type]
+    found = replace(near, **made, source=f"estimated from {near.source}")  # type: ignore[arg-type]
+    with suppress(ReplayError):  # what does not fit has no cycles to correct
+        more = max(1.0, workgroups_per_cu(found, gpu) / workgroups_per_cu(near, gpu))
+        found = replace(found, **{fact: round(getattr(found, fact) / more) for fact in OF_FULL_CU})
+    return found
 
 
 def _grows(fact: str, name: str, blocks: Sequence[str]) -> float:

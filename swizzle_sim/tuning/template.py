@@ -351,7 +351,7 @@ class Template:
             return None
         compiled = [(at, one.resources) for at, one in self._all_found() if one.resources]
         compiled = [(at, one) for at, one in compiled if one.source.startswith(COMPILED)]
-        resources = estimated({**self.start, **values}, blocks, self.gpu.limits.wave_size, compiled)
+        resources = estimated({**self.start, **values}, blocks, self.gpu, compiled)
         if resources is None:
             return None
         if resources.lds_bytes > SURE * (room := self.gpu.limits.lds_bytes_per_cu):

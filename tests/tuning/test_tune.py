@@ -155,7 +155,7 @@ def test_an_estimate_follows_what_was_compiled():
 
     def made(m, n, warps, stages):
         cycles, lds = m * n // 16, 64 * m + 64 * n * stages
-        figures = {"threads": 32 * warps, "vgprs": m * n // (16 * warps), "lds_bytes": lds, "step_cycles": cycles}
+        figures = {"threads": 32 * warps, "vgprs": m * n // (64 * warps), "lds_bytes": lds, "busy_cycles": cycles}
         found = Resources(**figures, instructions_in_flight=2 * stages, loads_per_step=2, source="compiled for it")
         return {"M": m, "N": n, "num_warps": warps, "num_stages": stages}, found
 
@@ -163,15 +163,15 @@ def test_an_estimate_follows_what_was_compiled():
     compiled = [made(*one) for place, one in enumerate(points) if place % 4 == 0]
     for place, one in enumerate(points):
         values, true = made(*one)
-        found = estimated(values, ["M", "N"], 32, compiled)
+        found = estimated(values, ["M", "N"], gpu("h100"), compiled)
         assert (found.threads, found.instructions_in_flight) == (true.threads, true.instructions_in_flight)
-        assert found.step_cycles == pytest.approx(true.step_cycles, rel=0.1)
+        assert found.busy_cycles == pytest.approx(true.busy_cycles, rel=0.1)
         assert found.vgprs == pytest.approx(true.vgprs, rel=0.3) and found.lds_bytes == pytest.approx(
             true.lds_bytes, rel=0.3
         )
         if place % 4 == 0:
             assert (found.vgprs, found.lds_bytes) == (true.vgprs, true.lds_bytes)
-    assert estimated({**values, "num_stages": 1}, ["M", "N"], 32, compiled) is None  # none without a pipeline
+    assert estimated({**values, "num_stages": 1}, ["M", "N"], gpu("h100"), compiled) is None  # none without a pipeline
 
 
 @needs_triton
