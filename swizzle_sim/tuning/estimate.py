@@ -4,9 +4,9 @@
 
 Distance is in octaves. Exponents are fitted to what was compiled, in least squares, and pulled towards what arithmetic
 says: a step's work grows with each side of a block, registers and LDS with the root of it, LDS with stages. Nothing is
-taken from other warps, as the matrix instruction may be another there. Where more workgroups fit a CU, its cycles are the
-fewest that these can give: all of them wait at once, and no longer. An estimate decides what is worth a compile, and no
-point of an answer is made of one.
+taken from other warps, as the matrix instruction may be another there. Where more workgroups fit a CU, its cycles are
+the fewest that these can give: all of them wait at once, and no longer. An estimate decides what is worth a compile,
+and no point of an answer is made of one.
 """
 
 from __future__ import annotations
