@@ -33,7 +33,7 @@ from swizzle_sim.search.samplers import Sampler, make_sampler
 from swizzle_sim.search.templates.space import Values
 from swizzle_sim.tuning.analysis import Finding, findings
 from swizzle_sim.tuning.levers import Configurations, Levers
-from xcd_model.errors import SearchError
+from xcd_model.errors import SearchError, SwizzleSimError
 
 EVALUATIONS = 24  # of each arm
 COMPILES = 4  # for each evaluation of an arm, of all arms
@@ -299,8 +299,11 @@ class _Search:
         if judge and self._screened(arm, tuned, judge, self.doubt):
             cost = self._least(judge)
         elif judge:
-            order = judge.orders(best.order)[0]
-            cost = self.levers.objective.cost(judge.scorer.score_order(order, baseline_us=None))
+            try:
+                order = judge.orders(best.order)[0]
+                cost = self.levers.objective.cost(judge.scorer.score_order(order, baseline_us=None))
+            except SwizzleSimError:  # such as an order that its grid does not have: as after a compile
+                return False
             if cost - self.doubt <= tuned.cost(best):
                 self.estimates[tuple(values.items()), best.order] = cost
                 return False
