@@ -362,9 +362,9 @@ def _set_driver(arch: str) -> None:
     runtime = importlib.import_module("triton.runtime.driver")
     os.environ.setdefault("GEMS_VENDOR", "amd")  # else flag-gems runs each vendor's tool that lists GPUs
     runtime.driver.set_active(driver_for(compiler.GPUTarget("hip", arch, 64)))
-    amd = importlib.import_module("triton.backends").backends.get("amd")
-    if amd is not None:  # asked by packages that define kernels only where there is a GPU
-        amd.driver.is_active = staticmethod(lambda: True)
+    # asked by packages that define kernels only where one vendor's GPU is, as vLLM does: here AMD's, whatever there is
+    for vendor, backend in importlib.import_module("triton.backends").backends.items():
+        backend.driver.is_active = staticmethod(lambda vendor=vendor: vendor == "amd")
 
 
 def module_file(where: Path) -> Path | None:

@@ -175,9 +175,10 @@ def _figures(point: Point) -> list[str]:
 def _remarks(answer: Answer) -> list[str]:
     """What was spent, pruned and refused."""
     tuned, template = answer.tuned, answer.tuned.levers.template
-    spent = ", ".join(f"{arm.name} {len(arm.points)}" for arm in tuned.arms)
-    screened = sum(arm.screened for arm in tuned.arms)
+    spent = ", ".join(f"{arm.name} {arm.evaluations}" for arm in tuned.arms)
+    screened, estimated = (sum(getattr(arm, name) for arm in tuned.arms) for name in ("screened", "estimated"))
     found = [f"evaluations: {spent}; {template.compiled} compiles; {screened} screened by their instructions alone"]
+    found[0] += f", {estimated} evaluated as estimated, without a compile"
     found += [f"pruned: {count} {reason}, such as {template.why[reason]}" for reason, count in template.pruned.items()]
     refused = [(name, why) for name, why in tuned.levers.refused.items() if name.split()[0] in tuned.asked]
     return [*found, *(f"not tried: {name}: {why}" for name, why in refused)]

@@ -123,5 +123,6 @@ class Answer:
         best = self.best[arm.name]
         gain = self.gain(best)
         gained = gain if self.tuned.levers.objective.largest else math.expm1(-gain)
-        about = {"levers": list(arm.levers), "evaluations": len(arm.points), "screened": arm.screened}
+        about = {"levers": list(arm.levers), "evaluations": arm.evaluations, "screened": arm.screened}
+        about |= {"estimated": arm.estimated}
         return {**about, "change_pct": 100 * gained, "best": self._listed([best])[0]}

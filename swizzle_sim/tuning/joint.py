@@ -10,6 +10,9 @@ last evaluations of both are the best of each lever alone, unless both are bette
 order that gains nothing on top of a configuration is left out, so both are never worse. The findings of
 `swizzle_sim.tuning.analysis` and the autotuner's own configurations are what a sampler is given first. A point whose
 instructions alone take longer than the best so far is screened, and counts as none.
+
+A suggestion is replayed with estimated resources first, and compiled where it may be the best: where it is behind by no
+more than `DOUBT`, or than an estimate of this search was above what its compile gave. Others count as evaluations.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from swizzle_sim.search.samplers import Sampler, make_sampler
 from swizzle_sim.search.templates.space import Values
 from swizzle_sim.tuning.analysis import Finding, findings
 from swizzle_sim.tuning.levers import Configurations, Levers
-from xcd_model.errors import SearchError
+from xcd_model.errors import SearchError, SwizzleSimError
 
 EVALUATIONS = 24  # of each arm
 COMPILES = 4  # for each evaluation of an arm, of all arms
@@ -42,6 +45,7 @@ CHECKED = 2  # evaluations of a joint search that are left for the best of one l
 BALANCED_OF = 48  # orders of the shortlist among which those that balance uneven work go first
 ALIKE = 0.02  # relative gap of times that the model does not tell apart; of a rate 0 to 1 its tenth
 FEWER = 1.1  # ratio of misses from which an instance of the same time is the better one
+DOUBT = 0.25  # logarithm of the ratio of times, as far as an estimate is doubted at least
 GIVEN_UP = 3  # points without a score, for each evaluation, at which an arm ends
 ONE_AT_A_TIME = Budget()
 Turns = Generator[list[Candidate], list[Attempt], None]
@@ -73,6 +77,12 @@ class Arm:
     levers: tuple[str, ...]
     points: list[Point] = field(default_factory=list)
     screened: int = 0  # points that were not replayed, as their instructions alone take longer than the best
+    estimated: int = 0  # points far behind the best as estimated, which were not compiled
+
+    @property
+    def evaluations(self) -> int:
+        """Replays of its points."""
+        return len(self.points) + self.estimated
 
 
 @dataclass(eq=False)
@@ -165,6 +175,8 @@ class _Search:
     on_replay: OnReplay
     first: list[Values] = field(default_factory=list)  # configurations that samplers are given first
     base_us: float = 0.0
+    estimates: dict[tuple[Any, ...], float] = field(default_factory=dict)  # costs, of instances that were compiled
+    doubt: float = DOUBT
 
     def base(self) -> Point:
         """The kernel as it is, in launch order."""
@@ -216,8 +228,12 @@ class _Search:
         return found
 
     def _add(self, arm: Arm, attempts: Sequence[Attempt]) -> None:
-        arm.points += self.taken(attempts)[: self.evaluations - len(arm.points)]
-        self.on_replay(arm.name, len(arm.points), self.evaluations)
+        new = self.taken(attempts)[: self.evaluations - arm.evaluations]
+        for one in new:
+            told = self.estimates.pop((tuple(one.values.items()), one.order), -math.inf)
+            self.doubt = max(self.doubt, told - self.levers.objective.cost(one.score))
+        arm.points += new
+        self.on_replay(arm.name, arm.evaluations, self.evaluations)
 
     def _orders(self, arm: Arm, values: Values, most: int) -> Turns:
         """The next orders of one instance, the launch order first, of uneven work then those that balance it."""
@@ -248,12 +264,19 @@ class _Search:
     def _suggested(self, arm: Arm, tuned: Tuned, sampler: Sampler, given: list[tuple[Any, Values]], most: int) -> Turns:
         """Instances in the best order so far, until an arm has so many points; the given ones first."""
         without = 0
-        while len(arm.points) < most and without < GIVEN_UP * self.evaluations:
-            size = min(BATCH, self.evaluations - CHECKED * (most < self.evaluations) - len(arm.points))
+        while arm.evaluations < most and without < GIVEN_UP * self.evaluations:
+            limit = min(most + BATCH - 1, self.evaluations - CHECKED * (most < self.evaluations))
+            size = min(BATCH, limit - arm.evaluations)
             if len(given) < size:
                 ahead = AHEAD if self.levers.template.compiles else size
-                while len(given) < ahead and (suggested := sampler.suggest()) is not None:
-                    given.append((suggested[0], self.levers.space.whole(suggested[1])))
+                while len(given) < min(ahead, limit - arm.evaluations) and without < GIVEN_UP * self.evaluations:
+                    if (suggested := sampler.suggest()) is None:
+                        break
+                    before, values = arm.evaluations, self.levers.space.whole(suggested[1])
+                    if not self._is_far(arm, tuned, sampler, suggested[0], values):
+                        given.append((suggested[0], values))
+                    elif arm.evaluations == before:
+                        without += 1
                 self.levers.template.prepare([values for _, values in given], self.budget.threads)
             batch, given[:] = given[:size], given[size:]
             if not batch:
@@ -264,9 +287,29 @@ class _Search:
             for (handle, values), attempt in zip(kept, attempts, strict=False):
                 judge = self.levers.judge(values)
                 sampler.tell(handle, judge.costs(attempt) if judge else None)
-            before = len(arm.points)
+            before = arm.evaluations
             self._add(arm, attempts)
-            without += len(batch) - (len(arm.points) - before)
+            without += len(batch) - (arm.evaluations - before)
+
+    def _is_far(self, arm: Arm, tuned: Tuned, sampler: Sampler, handle: Any, values: Values) -> bool:
+        """Whether a suggestion is far behind the best as estimated, or ruled out by its capture; it is told so."""
+        best, judge, cost = min([tuned.base, *arm.points], key=tuned.cost), self.levers.estimated(values), None
+        if judge is None and self.levers.template.is_plausible(values):
+            return False
+        if judge and self._screened(arm, tuned, judge, self.doubt):
+            cost = self._least(judge)
+        elif judge:
+            try:
+                order = judge.orders(best.order)[0]
+                cost = self.levers.objective.cost(judge.scorer.score_order(order, baseline_us=None))
+            except SwizzleSimError:  # such as an order that its grid does not have: as after a compile
+                return False
+            if cost - self.doubt <= tuned.cost(best):
+                self.estimates[tuple(values.items()), best.order] = cost
+                return False
+            arm.estimated += 1
+        sampler.tell(handle, None if cost is None else (cost,))
+        return True
 
     def _finals(self, arm: Arm, tuned: Tuned) -> Turns:
         """Orders of the best instances that an order can gain on, in turn, until some of them gain nothing."""
@@ -275,7 +318,7 @@ class _Search:
             for one in tuned.ranked(arm.points):
                 instances.setdefault(tuple(one.values.items()), one)
             hopeful = [one for one in instances.values() if self.room(one) > tuned.alike][:FINALISTS]
-            left = self.evaluations - CHECKED - len(arm.points)
+            left = self.evaluations - CHECKED - arm.evaluations
             if not hopeful or left <= 0:
                 return
             chosen = hopeful[turn % len(hopeful) if turn < FINALISTS else 0]
@@ -302,7 +345,7 @@ class _Search:
         fastest = min((point for one in arms for point in one.points), key=tuned.cost, default=tuned.base)
         far = min(map(tuned.cost, arm.points), default=math.inf) + tuned.alike
         known = [(one.values, one.order) for one in arm.points]
-        for one in tuned.ranked([fastest, *map(tuned.best, arms)])[: self.evaluations - len(arm.points)]:
+        for one in tuned.ranked([fastest, *map(tuned.best, arms)])[: self.evaluations - arm.evaluations]:
             if tuned.cost(one) <= far and (one.values, one.order) not in known:
                 self._add(arm, (yield [self.levers.candidate(one.values, one.order)]))
 
@@ -320,16 +363,21 @@ class _Search:
     def _worth(self, arm: Arm, tuned: Tuned, sampler: Sampler, handle: Any, values: Values) -> bool:
         """Whether a point is to be replayed; one that is pruned or screened is told to the sampler."""
         judge = self.levers.judge(values)
-        if judge is None:
-            sampler.tell(handle, None)
-            return False
+        if judge and not self._screened(arm, tuned, judge):
+            return True
+        sampler.tell(handle, (self._least(judge),) if judge else None)
+        return False
+
+    def _screened(self, arm: Arm, tuned: Tuned, judge: Judge, doubt: float = 0.0) -> bool:
+        """Whether an instance's instructions alone take longer than the best, which is counted."""
+        far = bool(arm.points) and self._least(judge) - doubt > min(map(tuned.cost, arm.points))
+        arm.screened += far
+        return far
+
+    def _least(self, judge: Judge) -> float:
+        """Logarithm of the time below which no order of an instance goes."""
         least_us = self.levers.least_us(judge) if self.levers.objective.name == "time" else 0.0
-        least = math.log(least_us) if least_us else -math.inf  # a kernel without operations
-        if arm.points and least > min(tuned.cost(one) for one in arm.points):
-            arm.screened += 1
-            sampler.tell(handle, (least,))
-            return False
-        return True
+        return math.log(least_us) if least_us else -math.inf  # a kernel without operations
 
 
 SHOWN = ("vgprs", "lds_bytes", "threads", "loads_per_step", "source")

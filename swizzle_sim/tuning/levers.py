@@ -66,6 +66,11 @@ class Levers:
         scorer = self.base if made is self.template.base else self._scorer(made)
         return Judge(scorer, (self.objective,), alone=True)
 
+    def estimated(self, values: Mapping[str, int]) -> Judge | None:
+        """Judge of an instance that is not compiled yet, by estimated resources; None where nothing is known of it."""
+        made = self.template.sketch(values) if self.objective.name == "time" else None
+        return Judge(self._scorer(made), (self.objective,), alone=True) if made else None
+
     def _scorer(self, made: Kernel) -> Scorer:
         return Scorer(made, self.template.gpu, replay=self.replay, seed=self.seed, jitter_ns=self.jitter_ns)
 

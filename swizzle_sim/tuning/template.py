@@ -3,6 +3,9 @@
     constants, options -> threads, registers, LDS -> compile -> spills, fit -> capture -> same stores -> Instance
                           before a compile                     before a replay
 
+What spills, or does not fit, rules larger blocks out. A loop that is not pipelined in two stages or more has the same
+code in any such number, and a kernel without loops has no stages. `sketch` is an instance that is not compiled yet.
+
 Constants are the block sizes of a suite kernel, and of a user's kernel its integer ``tl.constexpr`` parameters that
 name a block, or that its autotuner varies. A declaration gives its grid for each; what it refuses is pruned with its
 reason. An instance has to store exactly what the kernel stores as it is.
@@ -28,6 +31,7 @@ from swizzle_sim.capture.user_kernel import describe, inputs_of, kernel_of, name
 from swizzle_sim.capture.workload import Workload, workload
 from swizzle_sim.rewrite.source import nodes
 from swizzle_sim.tuning.constants import Parametrised, parametrised
+from swizzle_sim.tuning.estimate import estimated
 from swizzle_sim.workload.kernels import Kernel, kernel
 from swizzle_sim.workload.launch import Launch
 from xcd_model import Gpu, Resources, Trace, workgroups_per_cu
@@ -45,10 +49,13 @@ OPTIONS: dict[str, dict[str, tuple[int, ...]]] = {
     "gfx950": {"waves_per_eu": (0, 1, 2, 4), "matrix_instr_nonkdim": (0, 16, 32)},
     **{arch: {"maxnreg": (0, 96, 128, 168)} for arch in ("sm_90a", "sm_100a", "sm_121a")},
 }
+SURE = 1.3  # times what there is, from which an estimate rules a configuration out
+TOO_LARGE = ("spills", "does-not-fit")
 OF_PRODUCTS = ("matrix_instr_nonkdim", "kpack")
 MOST_ACCUMULATED = {"gfx": 256, "sm_": 192}  # registers of a lane for the blocks that a loop adds to
 MADE, REDUCED = ("zeros", "full"), ("max", "min", "sum")  # functions of the language that give a block
 KEPT = 8  # instances whose traces stay in memory
+COMPILED = "compiled for "  # how the source of compiled resources begins
 UNCHANGED = "as it is"
 
 
@@ -80,6 +87,8 @@ class Template:
         self._found: dict[tuple[int, ...], Instance] = {}
         self._ready: dict[tuple[int, ...], Compiled | CompileError] = {}  # compiled, and not looked at yet
         self._captures = lru_cache(KEPT)(capture)
+        # whether a trace needs no compile
+        self._captured_alone = not base.file or (base.programs is None and base.claims is None)
         self._launches: dict[tuple[int, ...], Launch] = {}
         self.problem = self._why_fixed()
         self.numbers: Parametrised | None = None  # of a user's kernel none of whose constants is a parameter
@@ -132,7 +141,8 @@ class Template:
                 found |= {name: tuple(sorted({*_near(name, one)})) for name, one in self.numbers.values.items()}
             except SwizzleSimError as error:
                 self.no_numbers = f"{error}; of its constants none has BLOCK, TILE or GROUP in its name"
-        stages = STAGES[self.gpu.arch[:3]]
+        loops = any(isinstance(one, ast.For | ast.While) for one in ast.walk(ast.parse(self.base.triton_source)))
+        stages = STAGES[self.gpu.arch[:3]] if loops else ()
         options = {"num_warps": (*WARPS, launch.num_warps), "num_stages": (*stages, launch.num_stages)}
         options |= {name: (*values, int(launch.options.get(name, 0))) for name, values in self._options().items()}
         every = {**found, **options} if self.compiles else found  # what a compiler decides, an estimate does not know
@@ -172,9 +182,20 @@ class Template:
     def is_plausible(self, values: Mapping[str, int]) -> bool:
         """Whether a configuration is worth a compile, or had one that it passed."""
         key = self.key(values)
+        if key not in self._found and (same := self._same_code(values)):
+            self._found[key] = same
         if key not in self._found and (ruled_out := self._beforehand(values)):
             self.prune(ruled_out.pruned, values, ruled_out.why)
         return key not in self._found or self._found[key].resources is not None
+
+    def _same_code(self, values: Mapping[str, int]) -> Instance | None:
+        """Compiled instance in another number of stages that is not pipelined: its loop is the same in any number."""
+        for stages in self.ranges.get("num_stages", ()) if values["num_stages"] > 1 else ():
+            found = self._found.get(self.key({**values, "num_stages": stages}))
+            known = found and found.resources
+            if stages > 1 and known and not known.loads_per_step and known.source.startswith(COMPILED):
+                return found
+        return None
 
     def instance(self, values: Mapping[str, int]) -> Instance:
         """Resources of a configuration; a pruned one counts once."""
@@ -214,6 +235,9 @@ class Template:
         if threads > most:
             return Instance(None, "threads", f"{threads} threads a workgroup, at most {most}")
         known: dict[str, Any] = {**(self.base.launch.constexprs if self.base.launch else {}), **values}
+        for other, found in self._all_found() if self.compiles else ():
+            if found.pruned in TOO_LARGE and self._is_larger(values, other, found.pruned):
+                return Instance(None, found.pruned, f"larger than {self.text(other)}: {found.why}")
         for live in self._live:
             items = sum(int(np.prod([int(known.get(side, side)) for side in sides])) for sides in live)
             if items > MOST_ACCUMULATED[self.gpu.arch[:3]] * threads:
@@ -222,6 +246,18 @@ class Template:
             if staged > (room := self.gpu.limits.lds_bytes_per_cu):
                 return Instance(None, "LDS", f"{staged} B for one step of its operands, at most {room}")
         return None
+
+    def _is_larger(self, values: Mapping[str, int], other: Values, reason: str) -> bool:
+        """Whether a configuration is as large as another in blocks and stages or larger, in as many warps or fewer."""
+        fewer = values["num_warps"] < other["num_warps"] and reason == "spills"
+        grows = (*(name for name in self.constants if "GROUP" not in name), "num_stages")
+        return all(
+            values[name] == other[name]
+            or (name == "num_warps" and fewer)
+            or (name in grows and values[name] > other[name])
+            for name in self.ranges
+            if "GROUP" not in name
+        )
 
     def _staged_bytes(self, sides: Sides, values: Mapping[str, int]) -> int:
         """LDS that the operands of a product of two searched sides take, of all stages but one; 0 of anything else."""
@@ -306,20 +342,50 @@ class Template:
             return None
         if not self.ranges or self.key(values) == self.key(self.start):
             return self.base
+        made, launch = self._built(values, found.resources), self.launch(values)
+        return made and replace(made, resources=found.resources, make_launch=lambda: launch)
+
+    def sketch(self, values: Mapping[str, int]) -> Kernel | None:
+        """The kernel in a configuration that is not compiled, its resources estimated; None where nothing says them."""
+        key, blocks = self.key(values), [name for name in self.constants if "GROUP" not in name]
+        known = not self.compiles or key in self._ready or not self.is_plausible(values) or key in self._found
+        if known or not self._captured_alone:
+            return None
+        compiled = [(at, one.resources) for at, one in self._all_found() if one.resources]
+        compiled = [(at, one) for at, one in compiled if one.source.startswith(COMPILED)]
+        resources = estimated({**self.start, **values}, blocks, self.gpu, compiled)
+        if resources is None:
+            return None
+        if resources.lds_bytes > SURE * (room := self.gpu.limits.lds_bytes_per_cu):
+            self.prune("LDS", values, f"{resources.lds_bytes} B as estimated, at most {room}")
+            return None
+        with suppress(ReplayError):
+            workgroups_per_cu(resources, self.gpu)
+            made = self._built(values, resources)
+            return made and replace(made, resources=resources)
+        return None
+
+    def _all_found(self) -> Iterator[tuple[Values, Instance]]:
+        """Configurations that were looked at, with their instances."""
+        for at, one in self._found.items():
+            yield {**self.start, **dict(zip(self.ranges, at, strict=True))}, one
+
+    def _built(self, values: Mapping[str, int], resources: Resources) -> Kernel | None:
+        """The kernel in a configuration; None where it stores something else, for which it is pruned."""
         try:
-            made = self._captured(values, found.resources) if self.base.file else self._made(values)
+            made = self._captured(values, resources) if self.base.file else self._made(values)
             why = "" if self._stored(made) == self._as_stored else "stores other parts of its outputs"
         except SwizzleSimError as error:
             why = str(error)
         if why:
             self.prune("other-outputs", values, why)
             return None
-        launch = self.launch(values)
-        return replace(made, resources=found.resources, make_launch=lambda: launch)
+        return made
 
     def _captured(self, values: Mapping[str, int], resources: Resources) -> Kernel:
-        if self.base.programs is None and self.base.claims is None:
+        if self._captured_alone:
             work, constants = self.workload(values), tuple(values[name] for name in self.constants)
+            self.launch(values)
             found = self._captures(self._launches[constants])
             issued = max(self.base.flops, float(sum(found.flops.values())))
             return replace(self.base, grid=work.grid, build_trace=lambda line_bytes: found.trace, issued_flops=issued)

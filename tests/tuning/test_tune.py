@@ -1,6 +1,7 @@
 """``optimize --tune``: is the lever named, is each instance compiled and captured as launched, and written right?"""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,6 +14,7 @@ from swizzle_sim.cli.proposer_options import with_levers
 from swizzle_sim.search.jobs import PointStore
 from swizzle_sim.search.ranking import OBJECTIVES
 from swizzle_sim.tuning.compare import compare
+from swizzle_sim.tuning.estimate import estimated
 from swizzle_sim.tuning.joint import BATCH, tune
 from swizzle_sim.tuning.levers import LEVERS, Levers
 from swizzle_sim.tuning.template import Template, stored_sectors
@@ -136,15 +138,84 @@ def test_limits_prune_before_a_compile(compiled):
     for change, reason in (
         ({"num_warps": 1}, "registers"),
         ({"BLOCK_K": 256}, "LDS"),
-        ({"BLOCK_M": 64, "BLOCK_N": 64, "num_warps": 2}, "spills"),
         ({"BLOCK_M": 64, "BLOCK_N": 64, "num_warps": 1}, "does-not-fit"),
+        ({"BLOCK_M": 64, "BLOCK_N": 64, "num_warps": 2}, "spills"),
+        ({"BLOCK_M": 128, "BLOCK_N": 64, "num_warps": 2}, "spills"),  # is larger than one that spills
         ({"BLOCK_M": 128}, ""),
         ({"BLOCK_M": 64}, "compiles"),
     ):
         assert template.instance({**start, **change}).pruned == reason, change
     assert len(compiled) == template.compiled == 3
     assert template.kernel({**start, "BLOCK_M": 128}).launch.constexprs["BLOCK_M"] == 128
-    assert "LDS" in template.why and template.pruned["spills"] == 1
+    assert "LDS" in template.why and template.pruned["spills"] == 2
+
+
+def test_an_estimate_follows_what_was_compiled():
+    """Work and registers that are exact powers of the parameters are found again from enough of them."""
+
+    def made(m, n, warps, stages):
+        cycles, lds = m * n // 16, 64 * m + 64 * n * stages
+        figures = {"threads": 32 * warps, "vgprs": m * n // (64 * warps), "lds_bytes": lds, "busy_cycles": cycles}
+        found = Resources(**figures, instructions_in_flight=2 * stages, loads_per_step=2, source="compiled for it")
+        return {"M": m, "N": n, "num_warps": warps, "num_stages": stages}, found
+
+    points = [(m, n, w, s) for m in (32, 64, 128) for n in (32, 64, 128) for w in (2, 4, 8) for s in (2, 3, 4)]
+    compiled = [made(*one) for place, one in enumerate(points) if place % 4 == 0]
+    for place, one in enumerate(points):
+        values, true = made(*one)
+        found = estimated(values, ["M", "N"], gpu("h100"), compiled)
+        assert (found.threads, found.instructions_in_flight) == (true.threads, true.instructions_in_flight)
+        assert found.busy_cycles == pytest.approx(true.busy_cycles, rel=0.1)
+        assert found.vgprs == pytest.approx(true.vgprs, rel=0.3) and found.lds_bytes == pytest.approx(
+            true.lds_bytes, rel=0.3
+        )
+        if place % 4 == 0:
+            assert (found.vgprs, found.lds_bytes) == (true.vgprs, true.lds_bytes)
+    assert estimated({**values, "num_stages": 1}, ["M", "N"], gpu("h100"), compiled) is None  # none without a pipeline
+
+
+@needs_triton
+@pytest.mark.parametrize("pipelined", (True, False))
+def test_few_are_compiled_and_the_answer_is_that_of_all(monkeypatch, uncompiled, pipelined):  # noqa: F811
+    """Registers and LDS follow blocks and warps: a search with estimates finds what one without does."""
+    launches = []
+
+    def compiled(launch, arch, processes=1):
+        launches.append(launch)
+        m, n, k = (launch.constexprs[f"BLOCK_{side}"] for side in "MNK")
+        stages = launch.num_stages if pipelined else 1
+        figures = {"vgprs": max(32, m * n // (32 * launch.num_warps)), "lds_bytes": 2 * (m + n) * k * stages}
+        figures |= {"threads": 32 * launch.num_warps, "loads_per_step": 2 * pipelined}
+        found = Resources(**figures, instructions_in_flight=2 * stages, source="compiled for sm_90a")
+        return SimpleNamespace(resources=found, vgpr_spills=int(figures["vgprs"] > 255), sgpr_spills=0)
+
+    module = "swizzle_sim.tuning.template"
+    monkeypatch.setattr(f"{module}.compile_each", lambda all, *how: [compiled(one, *how) for one in all])
+    monkeypatch.setattr(f"{module}.has_compiler", lambda gpu: True)
+
+    def answered():
+        made = kernel("gemm", M=1024, N=1024, K=256, BLOCK_M=64, BLOCK_N=64, BLOCK_K=32)
+        base = replace(made, resources=compiled(made.launch, "").resources)
+        launches.clear()
+        levers = Levers(Template(base, gpu("h100")), OBJECTIVES["time"], "lockstep")
+        tuned = tune(levers, ["configuration"], PointStore(None), evaluations=20)
+        (arm,) = tuned.arms
+        assert arm.evaluations == 20 and all(one.resources["source"] == "compiled for sm_90a" for one in arm.points)
+        return tuned.cost(tuned.best(arm)), len({str(one) for one in launches}), arm
+
+    cost, few, arm = answered()
+    assert arm.estimated > 0
+    assert pipelined or len({(one.num_stages > 1, *one.constexprs.values(), one.num_warps) for one in launches}) == few
+    monkeypatch.setattr(f"{module}.estimated", lambda *how: None)
+    every, many, *_ = answered()
+    assert few < many and cost <= every + 0.02
+
+
+def test_a_kernel_without_a_loop_has_no_stages(monkeypatch):
+    monkeypatch.setattr("swizzle_sim.tuning.template.has_compiler", lambda gpu: True)
+    names = {one: Template(kernel(one), gpu("mi300x")).ranges for one in ("transpose", "gemm")}
+    assert names["transpose"]["num_stages"] == (kernel("transpose").launch.num_stages,)
+    assert len(names["gemm"]["num_stages"]) == 3
 
 
 @needs_triton

@@ -1,7 +1,8 @@
 """Instances of kernels drawn by a seed, each compared with the original.
 
 ``python -m swizzle_benchmarks.evidence.search.instances --processes 16`` in the checkout; 1,000 of them by default, the
-same for any number of processes. Needs Triton and no GPU.
+same for any number of processes. Needs Triton and no GPU. With ``--sources FOLDER`` kernels that others published are
+drawn instead, from packages that are fetched into that folder.
 
 An instance is a kernel with other constants and an order, as ``--tune -o`` writes it. Both are interpreted at one small
 size, drawn from those at which a written instance is compared. An instance that a rewrite refuses is drawn anew, and
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import sys
 import tempfile
@@ -20,6 +22,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from swizzle_benchmarks.evidence.kernels_tried.sources import HERE, SOURCES, sources_beside
 from swizzle_sim.capture.process import shared_worker
 from swizzle_sim.capture.user_kernel import load
 from swizzle_sim.capture.workload import workload
@@ -37,6 +40,23 @@ KERNELS = (
     *("attention B=1 H=2 S=512 D=32 BLOCK_M=64 BLOCK_N=32", "attention_gqa B=1 H=4 HKV=2 S=512 D=32 CAUSAL=1"),
     *("transpose M=512 N=512", "stencil_2d M=512 N=512", "conv_2d N=1 H=14 W=14 C=64 K=64"),
     *("tests/capture/kernels/tuned.py", "tests/capture/kernels/matmul.py", "tests/tuning/numbers.py"),
+)
+PUBLISHED = (  # in `swizzle_benchmarks.evidence.kernels_tried.declarations`
+    "packages:a8w8 M=256 N=256 K=128 BLOCK_M=64 BLOCK_N=64 BLOCK_K=32",
+    "packages:kmeans BATCHES=2 POINTS=512 CENTROIDS=256 BLOCK_N=64 BLOCK_K=32",
+    "packages:grouped_mm GROUPS=3 M=256 N=256 K=128 BLOCK_M=64 BLOCK_N=64 BLOCK_K=32",
+    "packages:jagged_bmm M=1024 N=256 K=128 LONGEST=256 BLOCK_M=64 BLOCK_N=64 BLOCK_K=32",
+    "packages:flash TOKENS=512 BLOCK_M=64 BLOCK_N=32",
+    *("packages:pairwise N=512 D=128", "packages:gemm_fp8 M=256 N=256 K=256", "packages:sinkhorn N=512 M=256"),
+    *("packages:gptq M=128 N=256 K=256", "packages:int4 M=128 N=256 K=256", "packages:mhc M=256 K=512"),
+    *("packages:int8_matmul M=256 N=256 K=128", "packages:awq_dequant COLUMNS=128 ROWS=512"),
+    *("more:addmm M=256 N=256 K=128", "more:general_mm M=256 N=256 K=128", "more:bmm BATCH=3 M=256 N=256 K=128"),
+    *("more:baddbmm BATCH=3 M=256 N=256 K=128", "more:mlstm BATCH=1 CONTEXT=512", "again:mv N=512 M=512"),
+    *("others:int8_mm M=256 N=256 K=128", "others:fp8_mm M=256 N=256 K=256", "others:conv2d IMAGES=2 SIDE=14"),
+    *("others:chunk_o BATCH=1 CONTEXT=256 HEADS=4", "others:chunk_h BATCH=1 CONTEXT=256 HEADS=4"),
+    "served:bmm B=3 M=256 N=256 K=128 BLOCK_M=64 BLOCK_N=64 BLOCK_K=32",
+    "served:prefill TOKENS=512 BLOCK_M=64 BLOCK_N=32",
+    "served:batched_moe TOKENS=128 N=128 K=128 BLOCK_M=32 BLOCK_N=32 BLOCK_K=32",
 )
 ORDERS = (
     *("identity", "contiguous", "column", "snake", "morton", "hilbert", "reverse", "group_m(size=2)"),
@@ -119,16 +139,29 @@ def _compared(
     return sum(one[0] for one in each), sum(one[1] for one in each)
 
 
+def published(root: Path) -> list[str]:
+    """Published kernels, their packages fetched into a folder and on the path of the processes that run them."""
+    root.mkdir(parents=True, exist_ok=True)
+    for name in PUBLISHED:
+        for source in sources_beside(name.partition(" ")[0]):
+            source.fetch(root)
+    paths = [str((one.place(root) / one.folder).resolve()) for one in SOURCES.values() if not one.variable]
+    os.environ["PYTHONPATH"] = os.pathsep.join([*paths, os.environ.get("PYTHONPATH", "")])
+    return [str(HERE / "declarations" / name.replace(":", ".py:", 1)) for name in PUBLISHED]
+
+
 def main(words: list[str]) -> int:
     """Draw instances of every kernel, and print what was found; 1 where one computes otherwise."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--count", type=int, default=1000, help="instances in all")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("kernels", nargs="*", default=list(KERNELS))
+    parser.add_argument("--sources", type=Path, help="draw published kernels, whose packages are put here")
+    parser.add_argument("kernels", nargs="*", default=[])
     from joblib import Parallel, delayed  # takes a third of a second to load
 
     given = parser.parse_args(words)
+    given.kernels = given.kernels or (published(given.sources) if given.sources else list(KERNELS))
     many = len(given.kernels)
     of = [given.count // many + (place < given.count % many) for place in range(many)]
     shares = [  # the first of every kernel before the second of any: an interrupted run has seen all of them
