@@ -63,7 +63,7 @@ from xcd_model.errors import LanguageError
 _BINARY = tuple("-+*/%&|^<>")
 _QUOTED = set("#'\"\\")
 _LONGEST_SHOWN = 200
-_parsing = threading.Lock()  # the filters of warnings are the whole process's
+PARSER = threading.RLock()  # warnings' filters, and in CPython 3.11 the depth of ast's trees, are the whole process's
 
 
 class SourceText:
@@ -113,7 +113,7 @@ class SourceText:
     def _ast(self, text: str) -> ast.Module:
         """``ast.parse``; every way in which it exhausts memory or the stack is the same error."""
         try:
-            with _parsing, warnings.catch_warnings():
+            with PARSER, warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of a string that is refused anyway, on the user's terminal
                 return ast.parse(text)
         except (RecursionError, MemoryError):
