@@ -230,6 +230,8 @@ def test_check_takes_a_text_beside_sizes_and_families(typed):
     answer = typed("check", BACKWARDS, "row", "pid = pid * K // K", "K=64", "--grid", "4x4")
     assert answer.code == 0 and answer.out.count("a bijection") == 3
     assert typed("check", "pid = pid // 2").err.startswith("swizzle-sim: say where to check")
+    Path("rank.py").write_text("def rank(pid, n):\n    return n - 1 - pid\n")
+    assert typed("check", "rank.py::rank", "n=num_pids").out.startswith("rank.py:1: ok")
 
 
 def test_a_file_called_launch_order_is_not_taken_for_it(typed, tmp_path, monkeypatch):
