@@ -5,6 +5,7 @@ mkdocs loads this file by its path (``hooks`` in ``mkdocs.yml``).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,15 @@ def on_files(files: Any, config: Any) -> Any:
     for path, text in notebook_pages().items():
         files.append(File.generated(config, path, content=text))
     return files
+
+
+_OPTION = re.compile(r"(?<=[ \[(>])--[a-z][\w-]*")  # a browser would break it at its hyphens
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Keep options of commands whole."""
+    whole = r'<span class="option">\g<0></span>'
+    return re.sub(r"<(pre|code)>.*?</\1>", lambda code: _OPTION.sub(whole, code[0]), html, flags=re.S)
 
 
 NARROWER = {"76.234375em": "68.734375em", "76.25em": "68.75em"}  # where the navigation is beside
