@@ -108,15 +108,12 @@ class Given:
         )
 
 
-_VALUE = re.compile(r"(?!pid|[xyz]=)\w+=num_\w+$")
-
-
 def is_typed(word: str) -> bool:
     """Whether a word is a text of the language: it assigns, and names a pid; ``N=num_pids`` gives a name its value."""
     from swizzle_sim.language import is_text
     from swizzle_sim.testing.files import is_there
 
-    return is_text(word) and "pid" in word and not _VALUE.match(word) and not is_there(word)
+    return is_text(word) and "pid" in word and not re.match(r"(?!pid|[xyz]=)\w+=num_\w+$", word) and not is_there(word)
 
 
 @dataclass(frozen=True)
