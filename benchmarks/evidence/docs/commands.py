@@ -22,7 +22,6 @@ def _escaped(code: str) -> str:
     return code.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-WIDE = 80  # characters of an example and its comment, beside each other on the site at 1200 px
 SHARED = 3  # commands from which an argument or option is told once
 HEAD = "| name | meaning |\n| --- | --- |\n"
 INTRO = """\
@@ -105,6 +104,5 @@ def _titled(panel: str) -> str:
 
 def _block(examples: Any) -> str:
     width = max(len(command) for command, _ in examples)
-    width = width if max(width + len(what) for _, what in examples) < WIDE else 0  # the site would wrap each line
     lines = [f"    {command:{width}}  # {what}" if what else f"    {command}" for command, what in examples]
     return "\n".join(line.rstrip() for line in lines) + "\n"
