@@ -75,14 +75,11 @@ def test_help_fits_a_screen_and_names_every_option(name):
             assert (one.metavar or one.name.upper() if one.param_type_name == "argument" else one.opts[0]) in shown
 
 
-def test_options_of_a_proposer_stand_together():
+def test_ten_options_of_optimize_come_first_and_those_of_a_proposer_stand_together():
     shown = CliRunner().invoke(app, ["optimize", "--help-all"], env={"COLUMNS": "120"}).output
     common, search, llm = re.split(r"Options of --proposer (?:llm|search)", shown)
     assert "--gpu" in common and "--max-dollars" not in common and "--held-out" not in common
     assert "--max-dollars" in llm and "--held-out" in search and "--reply-tokens" not in llm
-
-
-def test_ten_options_of_optimize_come_first():
     shown = [one for one in COMMANDS["optimize"].params if one.param_type_name == "option" and not one.hidden]
     assert len([one for one in shown if not one.rich_help_panel]) == 10
 
