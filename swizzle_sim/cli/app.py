@@ -318,9 +318,7 @@ def _options(
 
 
 _LAB = typer.Typer(
-    cls=Group,
-    no_args_is_help=True,
-    help="Experiments with models and constants: a GPU's, a profiler's, a prompt's.",
+    cls=Group, no_args_is_help=True, help="Experiments with models and constants: a GPU's, a profiler's, a prompt's."
 )
 app.add_typer(_LAB, name="lab")
 

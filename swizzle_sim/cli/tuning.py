@@ -11,17 +11,7 @@ from typing import TYPE_CHECKING, Any
 from swizzle_sim.base.interruption import go_on_with
 from swizzle_sim.base.progress import Progress
 from swizzle_sim.cli.arguments import Launch
-from swizzle_sim.cli.output import (
-    IN_BRIEF,
-    line,
-    pct,
-    print_json,
-    score_table,
-    simulated,
-    sizes_text,
-    table,
-    title_of,
-)
+from swizzle_sim.cli.output import IN_BRIEF, line, pct, print_json, score_table, simulated, sizes_text, table, title_of
 from swizzle_sim.cli.proposer_options import as_typed
 from swizzle_sim.search.jobs import FILE, PointStore
 from swizzle_sim.search.ranking import read_objectives

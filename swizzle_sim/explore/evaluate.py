@@ -88,12 +88,7 @@ class Evaluator:
         scorer = self._scorer(state)
         grid, gpu = scorer.kernel.grid, scorer.gpu
         xcd = xcd_of(grid.num_pids, gpu, scorer.kernel.programs)
-        found.update(
-            summary=scorer.kernel.summary,
-            grid=str(grid),
-            num_xcds=gpu.xcds,
-            ribbon=is_ribbon(grid),
-        )
+        found.update(summary=scorer.kernel.summary, grid=str(grid), num_xcds=gpu.xcds, ribbon=is_ribbon(grid))
         found["before"] = tile_map(grid, xcd, np.arange(xcd.size))
         found["fits"] = tuple(name for name in FAMILIES if fits(name, grid, gpu.xcds))
         swizzle = self._judge(found, scorer, state, xcd)

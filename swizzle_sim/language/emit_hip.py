@@ -6,13 +6,7 @@ from dataclasses import replace
 
 from swizzle_sim.language.emit import INDENT, Dialect, Writer
 from swizzle_sim.language.ir import Assign, Compare, For, Form, If, Name, names_read
-from swizzle_sim.language.variables import (
-    arguments,
-    assigned,
-    check_function_name,
-    respelled,
-    used,
-)
+from swizzle_sim.language.variables import arguments, assigned, check_function_name, respelled, used
 
 _DIALECT = Dialect(
     calls={"min": "swizzle_min", "max": "swizzle_max", "cdiv": "swizzle_cdiv"},

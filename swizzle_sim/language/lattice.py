@@ -25,12 +25,7 @@ from swizzle_sim.language.verdict import (
 )
 
 # Kinds of launches, of which a verdict speaks of one.
-KINDS = {
-    "line": "of one axis",
-    "tiles": "of one axis in tiles",
-    "plane": "of two axes",
-    "box": "of three axes",
-}
+KINDS = {"line": "of one axis", "tiles": "of one axis in tiles", "plane": "of two axes", "box": "of three axes"}
 XCD_COUNTS = (1, 2, 3, 4, 6, 8)
 _UNCONDITIONAL = frozenset({EVERY_GRID, EVERY_GRID_TRIED, "everywhere"})  # the last: in histories of before 0.3
 
