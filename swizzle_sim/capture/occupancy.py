@@ -19,6 +19,7 @@ from typing import Any
 from swizzle_sim.base.disk_cache import DiskCache, key_of
 from swizzle_sim.capture.kernel_file import digest
 from swizzle_sim.capture.process import run_worker, triton_version
+from swizzle_sim.language.parse import one_parser
 from swizzle_sim.nvidia.sass import Controlled
 from swizzle_sim.nvidia.waves import cycles_of
 from swizzle_sim.workload.kernels import Kernel
@@ -221,7 +222,8 @@ def _descriptor_of(array: Array) -> dict[str, Any]:
 
 def _key(request: dict[str, Any], version: str) -> str:
     """Digest of all that a compile depends on, as far as it is known beforehand: imported files are looked at later."""
-    text = request["text_from"] and ast.dump(ast.parse(Path(request["text_from"]).read_bytes()))  # comments are no code
+    with one_parser():
+        text = request["text_from"] and ast.dump(ast.parse(Path(request["text_from"]).read_bytes()))  # without comments
     classes = {name: _class_of(value) for name, value in request["arguments"].items()}
     knobs = {name: value for name, value in os.environ.items() if name.startswith(("TRITON_", "AMDGCN_"))}
     for private in ("TRITON_CACHE_DIR", "TRITON_INTERPRET"):

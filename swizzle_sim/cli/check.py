@@ -109,11 +109,11 @@ class Given:
 
 
 def is_typed(word: str) -> bool:
-    """Whether a word is a text of the language, which no size can be: it assigns, and names a pid."""
+    """Whether a word is a text of the language: it assigns, and names a pid; ``N=num_pids`` gives a name its value."""
     from swizzle_sim.language import is_text
     from swizzle_sim.testing.files import is_there
 
-    return is_text(word) and "pid" in word and not is_there(word)
+    return is_text(word) and "pid" in word and not re.match(r"(?!pid|[xyz]=)\w+=num_\w+$", word) and not is_there(word)
 
 
 @dataclass(frozen=True)

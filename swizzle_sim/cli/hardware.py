@@ -24,7 +24,7 @@ from swizzle_sim.cli.arguments import (
     option,
     run_folders,
 )
-from swizzle_sim.cli.output import fixed, line, pct, print_json, sizes_text, table, table_of
+from swizzle_sim.cli.output import fixed, line, pct, print_json, sizes_text, table_of
 from swizzle_sim.search.history import FILE, runs_in
 from xcd_model.errors import CompileError, HardwareError, RunError
 
@@ -165,19 +165,15 @@ def _show_registered(found: Registered, json: bool) -> None:
     if json:
         print_json({**asdict(found), "figures": found.rows()})
         return
-    rows = [
-        [
-            row["figure"],
-            str(row["measured"]),
-            str(row["true"]),
-            f"{100 * row['within']:.0f}",
-            fixed(row["median_error"], 100),
-        ]
-        for row in found.rows()
-    ]
+    columns: dict[str, Callable[[dict[str, Any]], str]] = {
+        "measured": lambda row: str(row["measured"]),
+        "true": lambda row: str(row["true"]),
+        "within [points, %]": lambda row: f"{100 * row['within']:.0f}",
+        "median error [points, %]": lambda row: fixed(row["median_error"], 100),
+    }
     title = f"{found.name}: {len(found.outcomes)} of {found.predictions} registered predictions {found.kind}"
-    columns = ("figure", "measured", "true", "within [points, %]", "median error [points, %]")
-    table(title, columns, rows, left=1, note="simulated before anybody ran them; " + found.kind)
+    rows = ((row["figure"], row) for row in found.rows())
+    table_of(title, "figure", columns, rows, note="simulated before anybody ran them; " + found.kind)
 
 
 def _home_of(path: Path, result: dict[str, Any]) -> Path:
@@ -212,10 +208,7 @@ def _document(one: Agreement) -> dict[str, Any]:
     from swizzle_sim.hardware.agreement import outcome
 
     return {
-        "bundle": one.manifest["bundle"],
-        "kernel": one.manifest["kernel"],
-        "problem": one.manifest["problem"],
-        "gpu": one.manifest["gpu"],
+        **{key: one.manifest[key] for key in ("bundle", "kernel", "problem", "gpu")},
         "machine": one.result["machine"],
         "kind": one.kind,
         "replay": one.manifest["replay"],

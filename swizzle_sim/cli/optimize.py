@@ -376,7 +376,7 @@ def print_end(end: End, scorer: Scorer, remarks: Sequence[str]) -> None:
     if (end.run.folder / "best.txt").is_file():  # not after a Ctrl-C
         report = "report.html, " if (end.run.folder / "report.html").is_file() else ""
         lines.append(f"written: {end.run.folder}/ ({report}best.txt, best_triton.py, best.hip)")
-    lines += written.lines if written and (end.verbose or written.path) else ()
+    lines += written.lines if written and (end.verbose or end.advice.verdict != "leave") else ()
     for said in lines:
         line(said)
     print_last(end.advice)

@@ -194,11 +194,11 @@ def print_advice(advice: Advice, whys: Sequence[str] = ()) -> None:
 
 
 def print_last(advice: Advice) -> None:
-    """Print the commands that go on; on a terminal the answer again, which has scrolled away."""
-    if console().is_terminal:
-        line(visible(advice.what), style="bold")
+    """Print the commands that go on; on a terminal the answer again, as the last line."""
     for command in advice.next:
         line(f"  {visible(command)}")
+    if console().is_terminal:
+        line(visible(advice.what), style="bold")
 
 
 def score_cells(score: Score | None, columns: Sequence[str] = SCORE_COLUMNS) -> list[str]:

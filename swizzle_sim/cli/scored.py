@@ -278,18 +278,17 @@ class InFull:
 
 def _drawn(scorer: Scorer, name: str, order: np.ndarray, found: Scored, more: OfOne) -> list[Path]:
     """Write the pictures that were asked for; their files."""
-    files: dict[Path, bytes] = {}
-    if more.plots is not None:
-        from swizzle_sim.report import over_time, per_xcd, png
+    if more.plots is None:
+        return []
+    from swizzle_sim.report import over_time, per_xcd, png
 
-        check_folder(more.plots)
-        note = f"simulated, {scorer.replay} replay"
-        before = scorer.traffic(np.arange(order.size), threads=output.cores())
-        files[more.plots / "over_time.png"] = png(over_time(before, found.traffic, name=name), note=note)
-        files[more.plots / "per_xcd.png"] = png(per_xcd(scorer.baseline, found.score, name=name), note=note)
-    for path, data in files.items():
-        write_whole(path, data)
-    return list(files)
+    check_folder(more.plots)
+    before = scorer.traffic(np.arange(order.size), threads=output.cores())
+    pictures = (over_time(before, found.traffic, name=name), per_xcd(scorer.baseline, found.score, name=name))
+    files = [more.plots / "over_time.png", more.plots / "per_xcd.png"]
+    for path, picture in zip(files, pictures, strict=True):
+        write_whole(path, png(picture, note=f"simulated, {scorer.replay} replay"))
+    return files
 
 
 def _print_own_remap(scorer: Scorer, found: OwnRemap, without: Score) -> None:
@@ -396,13 +395,13 @@ def _table_document(orders: Sequence[Swizzle], found: Sequence[OnGpu]) -> dict[s
 
 def _print_table(orders: Sequence[Swizzle], found: Sequence[OnGpu], verbose: bool) -> None:
     several = len(found) > 1
-    answers = [f"{on.scorer.gpu.name}: " * several + on.advice.what for on in found if on.advice]
-    for on, answer in zip([on for on in found if on.advice], answers, strict=True):
-        if on.advice and not several:
-            output.print_advice(on.advice, on.why_better)
+    advised = [(on, on.advice) for on in found if on.advice]
+    for on, advice in advised:
+        if not several:
+            output.print_advice(advice, on.why_better)
             continue
-        line(answer, style="bold")
-        for said in on.why_better[:1] if on.advice and on.advice.verdict != "leave" else ():
+        line(f"{on.scorer.gpu.name}: {advice.what}", style="bold")
+        for said in on.why_better[:1] if advice.verdict != "leave" else ():
             line(f"  {said}")
     title = output.title_of(found[0].scorer.kernel, *(on.scorer.gpu for on in found))
     columns = IN_SEVERAL if several else output.SCORE_COLUMNS if verbose else output.IN_BRIEF
@@ -421,11 +420,11 @@ def _print_table(orders: Sequence[Swizzle], found: Sequence[OnGpu], verbose: boo
                 _say(one, on.scorer, verdict, f", {on.scorer.gpu.name}")
             elif attempt.score and is_costly(attempt.score):
                 line(f"{one.name} on {on.scorer.gpu.name}: {attempt.score.price}")
-    for on in found:
-        if on.advice and not several:
-            output.print_last(on.advice)
-    for said in answers if several and output.console().is_terminal else ():
-        line(said, style="bold")
+    for on, advice in advised:
+        if not several:
+            output.print_last(advice)
+        elif output.console().is_terminal:
+            line(f"{on.scorer.gpu.name}: {advice.what}", style="bold")
 
 
 def _note(found: Sequence[OnGpu]) -> str:

@@ -7,11 +7,13 @@ with line, column and what to write instead. Then a definite-assignment analysis
 from __future__ import annotations
 
 import ast
+import gc
 import re
 import textwrap
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import reduce
 from typing import NoReturn
 
@@ -63,7 +65,23 @@ from xcd_model.errors import LanguageError
 _BINARY = tuple("-+*/%&|^<>")
 _QUOTED = set("#'\"\\")
 _LONGEST_SHOWN = 200
-_parsing = threading.Lock()  # the filters of warnings are the whole process's
+_parsing = threading.RLock()
+
+
+@contextmanager
+def one_parser() -> Iterator[None]:
+    """Parse Python in this thread alone: filters of warnings, and in CPython 3.11 the depth of a tree, are everybody's.
+
+    A garbage collection in the middle of a tree could let another thread in, one of a library's too.
+    """
+    with _parsing:
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            yield
+        finally:
+            if collects:
+                gc.enable()
 
 
 class SourceText:
@@ -113,7 +131,7 @@ class SourceText:
     def _ast(self, text: str) -> ast.Module:
         """``ast.parse``; every way in which it exhausts memory or the stack is the same error."""
         try:
-            with _parsing, warnings.catch_warnings():
+            with one_parser(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of a string that is refused anyway, on the user's terminal
                 return ast.parse(text)
         except (RecursionError, MemoryError):

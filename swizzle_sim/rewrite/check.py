@@ -94,6 +94,8 @@ def compare_interpreted(rewritten: Rewritten, work: Workload, seed: int = 0) -> 
 def _launches(rewritten: Rewritten, work: Workload) -> list[Sampled]:
     """Small sizes to run whole, alternatives of one kind each, and the target size to sample; that alone if none is."""
     small = small_workloads(work, rewritten.num_xcds)
+    if b"static_assert" in rewritten.original:  # a constant may have to be long
+        small += small_workloads(work, rewritten.num_xcds, constants_too=False)
     found: list[Sampled] = [(one, None, kind) for kind, one in small]
     if rewritten.at == "program" and all(work.problem != one.problem for _, one in small):
         cheap = with_cheap_programs(work, blocks=False)

@@ -22,6 +22,7 @@ from swizzle_sim.capture.occupancy import BURST, Compiled, compile_each, compile
 from swizzle_sim.capture.process import triton_version
 from swizzle_sim.capture.workload import Workload, of_kernel
 from swizzle_sim.language.lattice import lattice_like
+from swizzle_sim.language.parse import one_parser
 from swizzle_sim.language.swizzle import Swizzle
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
@@ -77,7 +78,8 @@ def _tried(
         written: list[tuple[Emission, Rewritten, Launch]] = []
         for emission in part:
             try:
-                one = rewrite_workload(work, swizzle, num_xcds=gpu.xcds, emission=emission)
+                with one_parser():  # finalists are priced in threads
+                    one = rewrite_workload(work, swizzle, num_xcds=gpu.xcds, emission=emission)
             except SwizzleSimError as error:
                 why = why or error
                 continue

@@ -14,14 +14,14 @@ LAST_RESORT = 256  # of a kernel whose smallest grid is larger
 _FIRST_LENGTH, _LEAST_LENGTH = 512, 48
 
 
-def with_cheap_programs(work: Workload, blocks: bool = True) -> Workload:
-    """Return the kernel with shorter programs on the same grid; with ``blocks``, smaller blocks first."""
+def with_cheap_programs(work: Workload, blocks: bool = True, constants_too: bool = True) -> Workload:
+    """Return the kernel with shorter programs on the same grid; with ``blocks``, smaller blocks and constants first."""
     constants = set(work.launch.constexprs)
     found = work
     if blocks:
         for name in sorted(set(work.problem) - constants):
             found = _shrunk(found, name, _FIRST_LENGTH)
-        for name in sorted(set(work.problem) & constants):
+        for name in sorted(set(work.problem) & constants) if constants_too else ():
             value = found.problem[name]
             for smaller in (2**k for k in range(4, value.bit_length() - 1) if value & (value - 1) == 0):
                 other = _at(found, {**found.problem, name: smaller})
@@ -34,13 +34,13 @@ def with_cheap_programs(work: Workload, blocks: bool = True) -> Workload:
     return found
 
 
-def small_workloads(work: Workload, num_xcds: int) -> list[tuple[str, Workload]]:
+def small_workloads(work: Workload, num_xcds: int, constants_too: bool = True) -> list[tuple[str, Workload]]:
     """Kinds and the kernel at small sizes of them: off a multiple of the XCDs, on one, fewer programs than XCDs.
 
     Of each kind up to two: the first may be ragged; the second keeps the sizes' divisibility by the kernel's
     constants, for a kernel that reads without masks: where none is known, with the lengths that leave the grid alone.
     """
-    cheap = with_cheap_programs(work)
+    cheap = with_cheap_programs(work, constants_too=constants_too)
     known = [(grid, sizes) for grid, sizes in (*cheap.others, (cheap.grid, cheap.problem)) if sizes]
     fewest = min((grid.num_pids for grid, _ in known), default=0)
     most = fewest if MAX_PROGRAMS < fewest <= LAST_RESORT else MAX_PROGRAMS

@@ -327,10 +327,10 @@ def _attempt_of(row: tuple) -> Attempt:
 
 
 def runs_in(folder: str | Path) -> Iterator[Path]:
-    """Run folders directly below ``folder``, by name."""
+    """``folder`` itself where it is a run, and run folders directly below it, by name."""
     where = Path(folder)
     if where.is_dir():
-        yield from sorted(path.parent for path in where.glob(f"*/{FILE}"))
+        yield from sorted(path.parent for pattern in (FILE, f"*/{FILE}") for path in where.glob(pattern))
 
 
 def attempts_table(folders: Iterable[Path]) -> pd.DataFrame:

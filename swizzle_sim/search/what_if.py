@@ -12,7 +12,7 @@ from xcd_model import Gpu
 from xcd_model.errors import SpecError, UnknownName
 
 _UNITS = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "k": 10**3, "M": 10**6}
-_NUMBER = re.compile(r"([0-9][0-9_]*(?:\.[0-9]+)?)\s*(KiB|MiB|GiB|k|M)?")
+_NUMBER = re.compile(r"(-?[0-9][0-9_]*(?:\.[0-9]+)?)\s*(KiB|MiB|GiB|k|M)?")
 FIXED = ("facts", "energy", "peak_tflops", "name", "title", "arch", "partition", "memory_mode")
 
 

@@ -1,10 +1,10 @@
 """Does the command line teach: tasks, examples, completion, a version, and plain text where colour has no place?"""
 
+import contextlib
 import os
 import pty
 import re
 import subprocess
-import sys
 
 import pytest
 from typer.main import get_command
@@ -75,14 +75,11 @@ def test_help_fits_a_screen_and_names_every_option(name):
             assert (one.metavar or one.name.upper() if one.param_type_name == "argument" else one.opts[0]) in shown
 
 
-def test_options_of_a_proposer_stand_together():
+def test_ten_options_of_optimize_come_first_and_those_of_a_proposer_stand_together():
     shown = CliRunner().invoke(app, ["optimize", "--help-all"], env={"COLUMNS": "120"}).output
     common, search, llm = re.split(r"Options of --proposer (?:llm|search)", shown)
     assert "--gpu" in common and "--max-dollars" not in common and "--held-out" not in common
     assert "--max-dollars" in llm and "--held-out" in search and "--reply-tokens" not in llm
-
-
-def test_ten_options_of_optimize_come_first():
     shown = [one for one in COMMANDS["optimize"].params if one.param_type_name == "option" and not one.hidden]
     assert len([one for one in shown if not one.rich_help_panel]) == 10
 
@@ -139,11 +136,8 @@ def test_the_version_names_the_commit_of_a_checkout(tmp_path):
     said = CliRunner().invoke(app, ["--version"]).output
     assert said.startswith(f"swizzle-sim {version()}")
     assert commit(tmp_path) is None  # no checkout, though it may lie in somebody's
-    for words in (
-        ["init", "-q"],
-        ["-c", "user.name=a", "-c", "user.email=a", "commit", "-q", "--allow-empty", "-m", "a"],
-    ):
-        subprocess.run(["git", "-C", str(tmp_path), *words], check=True)
+    for words in ("init -q", "-c user.name=a -c user.email=a commit -q --allow-empty -m a"):
+        subprocess.run(["git", "-C", str(tmp_path), *words.split()], check=True)
     assert re.fullmatch(r"[0-9a-f]{9}", commit(tmp_path))
     (tmp_path / "file").touch()
     subprocess.run(["git", "-C", str(tmp_path), "add", "file"], check=True)
@@ -157,14 +151,9 @@ def at_a_terminal(words, **environment):
     started = subprocess.Popen([COMMAND, *words], stdout=theirs, stderr=theirs, env={**kept, **environment})
     os.close(theirs)
     said = b""
-    while True:
-        try:
-            part = os.read(ours, 4096)
-        except OSError:  # Linux says so when the other end is closed
-            break
-        if not part:
-            break
-        said += part
+    with contextlib.suppress(OSError):  # Linux says so when the other end is closed
+        while part := os.read(ours, 4096):
+            said += part
     assert started.wait(60) == 0
     os.close(ours)
     return said.decode()
@@ -173,12 +162,10 @@ def at_a_terminal(words, **environment):
 COLOUR = re.compile(r"\x1b\[[0-9;]*(?:3[0-8]|4[0-8]|9[0-7])[0-9;]*m")
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="terminals of Windows are other ones")
 def test_no_colour_where_it_was_declined():
-    words = ["gpus"]
-    plain = at_a_terminal(words, TERM="dumb")
+    plain = at_a_terminal(["gpus"], TERM="dumb")
     assert "\x1b" not in plain and "mi300x" in plain
-    assert not COLOUR.search(at_a_terminal(words, TERM="xterm-256color", NO_COLOR="1"))
+    assert not COLOUR.search(at_a_terminal(["gpus"], TERM="xterm-256color", NO_COLOR="1"))
 
 
 def test_what_an_extra_is_installed_with():

@@ -1,5 +1,6 @@
 """Does the price of a remapping say what it costs, and are the best of a run scored as compiled?"""
 
+import gc
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from swizzle_sim.language.grid import Grid
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.rewrite import price as pricing
 from swizzle_sim.rewrite.guard import FOR_ALL_SIZES, GENERAL
+from swizzle_sim.rewrite.kernel import rewrite_workload
 from swizzle_sim.rewrite.price import price_finalists
 from swizzle_sim.search.candidates import Candidate
 from swizzle_sim.search.history import History
@@ -98,10 +100,16 @@ def test_a_swizzle_is_compiled_once_and_kept(name, widest, monkeypatch):
     asked = []
 
     def only_where_new(launches, arch):
+        assert gc.isenabled()  # finalists are priced in threads: they compile at once, and rewrite in turn
         asked.extend(launches)
         return [CompileError("the compiler gives up") for _ in launches]
 
+    def in_turn(*given, **options):
+        assert not gc.isenabled()
+        return rewrite_workload(*given, **options)
+
     monkeypatch.setattr(pricing, "compile_each", only_where_new)
+    monkeypatch.setattr(pricing, "rewrite_workload", in_turn)
     assert pricing.price(work, GROUPED, device) == price and not asked
     with pytest.raises(CompileError, match="gives up"):
         pricing.price(work, GROUPED, device, spellings=(GENERAL,))

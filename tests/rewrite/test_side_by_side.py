@@ -8,7 +8,7 @@ import pytest
 from swizzle_sim.capture.workload import Workload, of_kernel, workload
 from swizzle_sim.language import Grid, Swizzle, family
 from swizzle_sim.rewrite import check_rewritten, rewrite_kernel, rewrite_workload
-from swizzle_sim.rewrite.check import run_side_by_side
+from swizzle_sim.rewrite.check import compare_interpreted, run_side_by_side
 from swizzle_sim.rewrite.small_sizes import small_workloads
 from swizzle_sim.workload.kernels import kernel
 from tests.capture.same_trace import needs_triton
@@ -41,7 +41,7 @@ def test_gemm_is_checked_at_small_ragged_sizes_and_compiled(tmp_path, monkeypatc
 
 
 def test_where_no_size_can_be_run_whole_programs_of_the_target_are_compared_and_that_is_said(monkeypatch):
-    monkeypatch.setattr("swizzle_sim.rewrite.check.small_workloads", lambda work, num_xcds: [])
+    monkeypatch.setattr("swizzle_sim.rewrite.check.small_workloads", lambda *_: [])
     gemm = workload("gemm", {"M": 512, "N": 512, "K": 64, "BLOCK_M": 64, "BLOCK_N": 64})
     found = rewritten(gemm, "contiguous+group_m(size=3)", lattice=gemm.others)
     checked = check_rewritten(found, gemm, "gfx942")
@@ -224,3 +224,16 @@ def test_a_kernel_whose_outputs_depend_on_the_order_of_its_programs_is_said_to(n
     work = of_kernel(kernel(name, **({"Nx": 96, "Ny": 96} if races else {"M": 96, "N": 96})))
     (case,) = run_side_by_side(rewritten(work, "reverse"), [(work, None, "whole")])
     assert (case.whole, case.races) == (True, races)
+
+
+def test_a_constant_that_the_kernel_asserts_to_be_long_stays_long(tmp_path):
+    asserting = SQUARE.replace(
+        "BF: tl.constexpr):\n", "BF: tl.constexpr, K: tl.constexpr):\n    tl.static_assert(K >= 256)\n"
+    )
+    asserting = asserting.replace('"BF": 32}', '"BF": 32, "K": s.K}').replace(
+        '"COLUMNS": 512}', '"COLUMNS": 512, "K": 512}'
+    )
+    (tmp_path / "asserting.py").write_text(asserting)
+    work = workload(str(tmp_path / "asserting.py"), {})
+    found = rewrite_workload(work, Swizzle.parse(family("contiguous+row")), num_xcds=8)
+    assert {case.sizes["K"] for case in compare_interpreted(found, work) if case.whole} == {512}

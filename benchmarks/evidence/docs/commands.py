@@ -23,7 +23,7 @@ def _escaped(code: str) -> str:
 
 
 SHARED = 3  # commands from which an argument or option is told once
-HEAD = "| name | meaning | default |\n| --- | --- | --- |\n"
+HEAD = "| name | meaning |\n| --- | --- |\n"
 INTRO = """\
 # Commands
 
@@ -47,8 +47,7 @@ def commands_markdown() -> str:
     }
     counted = Counter(_row(param)[1] for one in shown.values() for param in one.params if not param.hidden)
     shared = [row for row, count in counted.most_common() if count >= SHARED]
-    parts = [INTRO, _block(FIRST), "| task | commands |\n| --- | --- |\n" + _index(shown)]
-    parts += ["## Of several commands\n", HEAD + "".join(shared)]
+    parts = [INTRO, _block(FIRST), _index(shown), "## Of several commands\n", HEAD + "".join(shared)]
     for task, names in TASKS.items():
         parts.append(f"## {task}\n")
         parts += [_command(name, shown[name], shared) for name in names if name in shown and name != "lab"]
@@ -74,8 +73,9 @@ def _command(name: str, command: Any, shared: list[str]) -> str:
     parts = [f"### {name}\n", " ".join(command.help.split()) + "\n", f"```text\n{usage}\n```\n"]
     rows = [_row(param) for param in command.params if not param.hidden]
     rows.sort(key=lambda row: row[0])  # arguments, options of all, then those of one proposer
-    if own := [row for _, row in rows if row not in shared]:
-        parts.append(HEAD + "".join(own))
+    own = {panel: [row for (_, of), row in rows if of == panel and row not in shared] for (_, panel), _ in rows}
+    if any(own.values()):
+        parts.append(HEAD + "".join(_titled(panel) + "".join(found) for panel, found in own.items() if found))
     if also := [row.split()[1].strip(",") for _, row in rows if row in shared]:
         parts.append(f"[Also](#of-several-commands) {', '.join(also)}.\n")
     if name in EXAMPLES:
@@ -91,17 +91,15 @@ def _row(param: Any) -> tuple[tuple[bool, str], str]:
     else:
         spelled = ", ".join(f"`{word}`" for word in [*param.opts, *param.secondary_opts])
         spelled += f" `{param.metavar}`" if param.metavar and not param.is_flag else ""
-    text = f"{panel.removeprefix('Options of ')}: {param.help}" if panel else param.help or ""
-    default = "required" if param.required else _default(param)
-    cells = [spelled, text, default]
+    value = param.default
+    none = value is None or value is False or value == ""
+    default = "" if none else f" Default: {'on' if value is True else f'`{value}`'}."
+    cells = [spelled, f"{param.help or ''}{default}"]
     return (not argument, panel), "| " + " | ".join(with_bars(cell) for cell in cells) + " |\n"
 
 
-def _default(param: Any) -> str:
-    value = param.default
-    if value is None or value is False or value == "":
-        return ""
-    return f"`{value}`" if value is not True else "on"
+def _titled(panel: str) -> str:
+    return f"| *{panel.removeprefix('Options of ')}* | |\n" if panel else ""
 
 
 def _block(examples: Any) -> str:

@@ -15,10 +15,9 @@ _INTRO = """\
 
 Generated from `xcd_model/spec/gpus/*.toml` by `python -m swizzle_benchmarks.evidence.docs.regenerate`. An unmarked
 value is documented; (m) is measured; (f) is fitted: chosen by how well the model then meets measured rows; (a) is
-assumed; (d) is known in ways that differ by GPU. `swizzle-sim gpus --json` has the source of every value.
+assumed; (d) is known in ways that differ by GPU. `swizzle-sim gpus --json` has source and range of every value.
 Nothing was measured for this project on a GPU that is described upon another (column *upon*): what is measured of the
 other, or fitted to it, is assumed of this one.
-The energy rates are ranges, written value [low to high]; only differences between candidates on one GPU mean anything.
 """
 _FITTED = """\
 Rows are ids of `benchmarks/evidence/pages/fidelity.csv`, or tables under `benchmarks/validation`.
@@ -97,7 +96,8 @@ def _short(cell: str) -> str:
 def _modes(gpus: list[Gpu]) -> str:
     rows = []
     for chip in gpus:
-        for pair in gpu_modes(chip.name):
+        pairs = gpu_modes(chip.name)
+        for pair in pairs if len(pairs) > 1 else ():
             each = gpu(chip.name, partition=pair[0], memory_mode=pair[1])
             mall = each.mall.size_bytes / 2**20 if each.mall else 0
             figures = (each.xcds, mall, each.hbm.size_bytes / 2**30, each.hbm.bandwidth_gbps)
@@ -107,13 +107,15 @@ def _modes(gpus: list[Gpu]) -> str:
 
 
 def _fitted(gpus: list[Gpu]) -> str:
-    rows = [
-        [f"`{each.name}`", f"`{key}`", _short(_value(key, fact)), ", ".join(f"`{row}`" for row in fact.fitted_to)]
-        for each in gpus
-        for key, fact in each.facts.items()
-        if fact.fitted_to
-    ]
-    return table(["GPU", "fact", "value", "rows"], rows)
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for each in gpus:
+        for key, fact in each.facts.items():
+            if fact.fitted_to:
+                fitted = (f"`{key}`", _short(_value(key, fact)), ", ".join(f"`{row}`" for row in fact.fitted_to))
+                found.setdefault(fitted, []).append(f"`{each.name}`")
+    return table(
+        ["fact", "value", "GPU", "rows"], [[*cells[:2], ", ".join(of), cells[2]] for cells, of in found.items()]
+    )
 
 
 def _cell(each: Gpu, key: str) -> str:
@@ -126,7 +128,7 @@ def _value(key: str, fact: Fact) -> str:
         return ", ".join(hex(one) if key.endswith("index_rows") else _number(one) for one in fact.value)
     if key.endswith("coherence_bits"):
         return hex(fact.value)
-    return _number(fact.value) + (f" [{_number(fact.low)} to {_number(fact.high)}]" if fact.low is not None else "")
+    return _number(fact.value)
 
 
 def _number(value: Any) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from swizzle_sim.language import rules
 
 from .commands import with_bars
@@ -48,23 +46,6 @@ def limits() -> str:
         ("a value", f"{rules.INT32_MIN:,} to {rules.INT32_MAX:,}"),
     ]
     return _table(("of", "at most"), rows)
-
-
-def refused() -> str:
-    """Table of what is refused by name, and what to write in its place."""
-    by_answer: dict[str, list[str]] = {}
-    for what, instead in rules.REFUSED.values():
-        said = "call only what is listed above" if instead == rules.CALL_HINT else instead
-        names = by_answer.setdefault(said, [])
-        if what not in names:
-            names.append(what)
-    rows = [(_code(", ".join(what)), _code(said)) for said, what in by_answer.items()]
-    return _table(("refused", "in its place"), rows)
-
-
-def _code(text: str) -> str:
-    """Text with what stands in quotes, and operators, as code."""
-    return re.sub(r"'([^']+)'|(?<= )(//|==|!=|<<)(?= |$)", r"`\1\2`", text)
 
 
 def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:

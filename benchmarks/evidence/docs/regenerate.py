@@ -72,7 +72,7 @@ def predicted() -> str:
 def language_page() -> str:
     """``docs/language.md`` with its tables as the allow-list is today."""
     path, page = "docs/language.md", None
-    for mark in ("allowed", "refused", "limits"):
+    for mark in ("allowed", "limits"):
         page = fill(path, mark, getattr(language, mark)(), page)
     return str(page)
 

@@ -5,7 +5,9 @@ mkdocs loads this file by its path (``hooks`` in ``mkdocs.yml``).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,22 @@ def on_files(files: Any, config: Any) -> Any:
     for path, text in notebook_pages().items():
         files.append(File.generated(config, path, content=text))
     return files
+
+
+WIDEST = 80  # characters of a line of code beside both columns at 1200 px
+_OPTION = re.compile(r"(?<=[ \[(>])--[a-z][\w-]*")
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Keep options of commands whole, and comments near their commands where their column is too far away."""
+    return re.sub(r"<(pre|code)>.*?</\1>", lambda code: _readable(code[0]), html, flags=re.S)
+
+
+def _readable(code: str) -> str:
+    lines = re.sub(r"<[^>]*>", "", unescape(code)).splitlines()
+    if max(map(len, lines), default=0) > WIDEST:
+        code = re.sub(r"(?<=\S) {3,}(?=# )", "  ", code)
+    return _OPTION.sub(r'<span class="option">\g<0></span>', code)
 
 
 NARROWER = {"76.234375em": "68.734375em", "76.25em": "68.75em"}  # where the navigation is beside
