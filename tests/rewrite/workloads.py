@@ -69,7 +69,7 @@ def behind(late=True):
         arguments={**plain.launch.arguments, "spare_ptr": None},
         constexprs={"COLS": 128, "NUM_SMS": 5, "LATE": late},
     )
-    return kernel(launch, plain.grid, **plain.problem)
+    return replace(plain, launch=launch)
 
 
 def behind_handed():
