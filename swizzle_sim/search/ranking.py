@@ -107,7 +107,7 @@ def gain_of(gpu: str, work_class: str) -> Gain | None:
     return Gain(**found) if found else None
 
 
-_TABLES = [resources.files("swizzle_sim.search").joinpath("ranked_pairs.toml")]
+_TABLES: list[Any] = [resources.files("swizzle_sim.search").joinpath("ranked_pairs.toml")]
 
 
 def _table() -> dict[str, dict[str, dict[str, Any]]]:
