@@ -150,13 +150,8 @@ def _cases(
     from swizzle_sim.rewrite.price import scored_as_compiled
     from swizzle_sim.search.policy.sizes import cases_of, judged
 
-    common = {
-        "is_file": bool(work.file),
-        "gpu": device.as_dict(),
-        "replay": replay,
-        "swizzles": [list(one) for one in orders],
-    }
-    common |= {"compile": True} if compile else {}
+    common = {"is_file": bool(work.file), "gpu": device.as_dict(), "replay": replay}
+    common |= {"swizzles": [list(one) for one in orders]} | ({"compile": True} if compile else {})
     points = [{"kernel": one.kernel, "problem": dict(one.sizes), **common} for one in sizes]
     priced = partial(scored_as_compiled, spellings=FOR_ALL_SIZES)  # a policy's kernel is compiled once for all of them
     score = partial(judged, scored=priced) if compile and replay == "timed" else judged
