@@ -69,5 +69,5 @@ def sequence_words(name: str) -> str:
 
 def words() -> str:
     """The part of the README."""
-    policies = map(policy_words, ("policies_h100.csv", "policies_again_h100.csv", "policies_more_h200.csv"))
+    policies = map(policy_words, (f"policies_{name}.csv" for name in ("h100", "again_h100", "more_h200", "other_h200")))
     return "\n\n".join(filter(None, [*policies, gain_words("gains_h100.csv"), sequence_words("sequences_h100.csv")]))

@@ -74,12 +74,13 @@ def fleet(
         rows_of,
         write_rows,
     )
+    from swizzle_sim.search.sweep import compiler
     from xcd_model import gpu as load_gpu
 
     if among.sequence:
         _check_sequence(places, among)
     launched = [one for place in places for one in launches_in(place)]
-    how = {"replay": among.replay, "orders": among.orders, "compile": among.compile}
+    how = {"replay": among.replay, "orders": among.orders, "compile": among.compile and compiler()}
     points = points_of(launched, [load_gpu(one) for one in among.gpu or ["mi300x"]],
                        [load_swizzle(word) for word in among.swizzle or ()], **how)  # fmt: skip
     folder = run.folder("fleet")
@@ -142,8 +143,7 @@ def _print(
     known = [row for row in rows if not row["error"]]
     cells = []
     for row in [row for row in known if row["weight"] > 0][: among.rows]:
-        rate = row["decides"] == "l2_hit_rate"
-        gain = f"{100 * row['gain']:+.1f} {'points' if rate else '%'}"
+        gain = f"{100 * row['gain']:+.1f} {'points' if row['decides'] == 'l2_hit_rate' else '%'}"
         cells.append([row["launch"], row["gpu"], row["verdict"], row["best"], row["why"], gain, f"{row['calls']:g}",
                       microseconds(row["time_us"])])  # fmt: skip
     heads = ["launch", "GPU", "verdict", "order", "why", "gain", "calls", "time [µs]"]

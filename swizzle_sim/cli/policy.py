@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from swizzle_sim.workload.kernels import Kernel
     from xcd_model import Gpu
 
+Texts = Sequence[tuple[str, str]]  # orders by name
 _OVER = "Sizes that vary: M,N each on its own, M+N together."
 _VALUES = "1024,2048 or 1024..8192 step 1024 or powers 1024..8192; one for all parts of --over, or one each."
 _CALLS = "CSV with a column for each size, and calls: how often each is launched."
@@ -116,20 +117,18 @@ def _sizes(launch: Launch, at: At, device: Gpu, compile: bool) -> tuple[list[Siz
         pairs = [
             (one, 1.0) for one in grid_of(work.problem, at.over or "", [read_sizes(one) for one in at.values or ()])
         ]
-    largest = max(pairs, key=lambda one: sum(map(float, one[0].values())))[0]
-    name = work.file or work.name
+    name, largest = work.file or work.name, max(pairs, key=lambda one: sum(map(float, one[0].values())))[0]
     words = [f"{size}={value}" for size, value in {**work.problem, **largest}.items()]
     sizes = [Size(name, {**work.problem, **one}, calls) for one, calls in pairs]
     return sizes, load_fitting(name, words, device, compile)
 
 
-def _candidates(work: Kernel, device: Gpu, among: Among) -> list[tuple[str, str]]:
+def _candidates(work: Kernel, device: Gpu, among: Among) -> Texts:
     """Orders by name and text: those asked for, or else the first of the published families."""
     from swizzle_sim.search.candidates import shortlist
 
     if among.swizzle:
-        chosen = [load_swizzle(word) for word in among.swizzle]
-        return [(one.name or f"candidate {i + 1}", one.source) for i, one in enumerate(chosen)]
+        return [(one.name or f"candidate {i}", one.source) for i, one in enumerate(map(load_swizzle, among.swizzle), 1)]
     found = [(one.name, one.source) for one in islice(shortlist(work, device), among.orders)]
     if not found:
         raise SearchError(f"no family orders the workgroups of {work.name} on {device.name}: give a --swizzle")
@@ -137,26 +136,16 @@ def _candidates(work: Kernel, device: Gpu, among: Among) -> list[tuple[str, str]
 
 
 def _cases(
-    work: Kernel,
-    device: Gpu,
-    sizes: Sequence[Size],
-    compile: bool,
-    rows: Rows,
-    replay: str,
-    orders: Sequence[tuple[str, str]],
+    work: Kernel, device: Gpu, sizes: Sequence[Size], compile: bool, rows: Rows, replay: str, orders: Texts
 ) -> list[Case]:
     """Every size replayed under some orders; an error where none could be."""
     from swizzle_sim.rewrite.guard import FOR_ALL_SIZES
     from swizzle_sim.rewrite.price import scored_as_compiled
     from swizzle_sim.search.policy.sizes import cases_of, judged
+    from swizzle_sim.search.sweep import compiler
 
-    common = {
-        "is_file": bool(work.file),
-        "gpu": device.as_dict(),
-        "replay": replay,
-        "swizzles": [list(one) for one in orders],
-    }
-    common |= {"compile": True} if compile else {}
+    common = {"is_file": bool(work.file), "gpu": device.as_dict(), "replay": replay}
+    common |= {"swizzles": [list(one) for one in orders]} | ({"compile": compiler()} if compile else {})
     points = [{"kernel": one.kernel, "problem": dict(one.sizes), **common} for one in sizes]
     priced = partial(scored_as_compiled, spellings=FOR_ALL_SIZES)  # a policy's kernel is compiled once for all of them
     score = partial(judged, scored=priced) if compile and replay == "timed" else judged
@@ -169,9 +158,7 @@ def _cases(
     return cases
 
 
-def _screened(
-    replay: Callable[..., list[Case]], texts: list[tuple[str, str]], most: int, device: Gpu
-) -> list[tuple[str, str]]:
+def _screened(replay: Callable[..., list[Case]], texts: Texts, most: int, device: Gpu) -> Texts:
     """Orders by lockstep hits: one after the other what leaves least of the best to be lost over all calls."""
     from swizzle_sim.search.policy.rule import most_helpful
 
@@ -198,8 +185,7 @@ def _print(found: Policy, unproved: Sequence[str]) -> None:
     for why in dict.fromkeys(filter(None, found.measure)):
         labels = [case.label for case, one in zip(found.cases, found.measure, strict=True) if one == why]
         line(f"measure at {len(labels)} sizes, {labels[0]}{' to ' + labels[-1] if len(labels) > 1 else ''}: {why}")
-    over = [case.label for case, lost in zip(found.cases, found.regrets, strict=True) if lost > found.allowed]
-    if over:
+    if over := [case.label for case, lost in zip(found.cases, found.regrets, strict=True) if lost > found.allowed]:
         line(f"more than {found.allowed:g} % is lost at {len(over)} sizes: {', '.join(over[:5])}")
     if unproved:
         say(f"not proved for all launches, so left out: {', '.join(unproved)}")

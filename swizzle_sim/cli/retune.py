@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from swizzle_sim.base.atomic_write import write_whole
 from swizzle_sim.cli.arguments import Json, Sizes, argument, grouped, known_gpus, option, parse_sizes
-from swizzle_sim.cli.output import line, print_json, simulated, sizes_text, table
+from swizzle_sim.cli.output import line, print_json, say, simulated, sizes_text, table
 from swizzle_sim.cli.sweeping import SweepRun
 from xcd_model.errors import RunError
 
@@ -48,12 +48,14 @@ def retune(
 
     Of a fused MoE, NAME=SIZE says what its file does not: TOPK and K, the hidden size.
     """
-    from swizzle_sim.search.tables.read import read_table, siblings
+    from swizzle_sim.search.tables.read import ASSUMED, read_table, siblings
 
     if how.out and how.out.resolve() == file.resolve():
         raise RunError(f"{file}: -o would write over the table that is read: name another file")
     given, key = parse_sizes(sizes), [name.strip() for name in how.key.split(",")]
     read = read_table(file, given, key)
+    if "E=" in file.name and (left := ASSUMED.keys() - given.keys()):
+        say(f"assumed, since the file does not say it: {sizes_text({name: ASSUMED[name] for name in sorted(left)})}")
     found = _findings(
         read, how, [*(read_table(path, given, key) for path in how.against or ()), *siblings(file, given)]
     )

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from swizzle_sim.capture.process import triton_version
 from swizzle_sim.language import Swizzle
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.recorded import kernel_at
 from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Gpu
-from xcd_model.errors import LanguageError, NotBijective, SearchError, SwizzleSimError, UnknownName
+from xcd_model.errors import CompileError, LanguageError, NotBijective, SearchError, SwizzleSimError, UnknownName
 
 MOST_POINTS = 10_000
 FIGURES = ("l2_hit_rate", "mall_hit_rate", "hbm_read_bytes", "hbm_write_bytes", "time_us", "bound_l2_hit_rate")
@@ -93,8 +94,16 @@ def point_of(
         "gpu": gpu.as_dict(),
         "swizzles": [[one.name or f"candidate {i + 1}", one.source] for i, one in enumerate(swizzles)],
         "replay": replay,
-        **({"compile": True} if compile else {}),  # stored sweeps of earlier versions go on without
+        **({"compile": compiler()} if compile else {}),  # stored sweeps of earlier versions go on without
     }
+
+
+def compiler() -> str | bool:
+    """Triton that compiles, by which a stored row is known too; True where there is none."""
+    try:
+        return triton_version()
+    except CompileError:
+        return True
 
 
 def evaluate(point: Mapping[str, Any], scored: Callable[[Scorer, Swizzle], Score] = Scorer.score) -> dict[str, Any]:

@@ -240,3 +240,7 @@ def test_the_command_judges_sorts_and_writes(tmp_path, typed):
     shown = typed(*words)
     assert "1 rows: not replayed: K is split" in shown.out and "written: new.csv" in shown.out
     assert typed("retune", "t.csv", "-o", "t.csv").code == 2
+    mixed = MOE.format("AMD_Instinct_MI300X").replace("fp8_w8a8", "int4_w4a16")
+    (tmp_path / mixed).write_text(json.dumps({"64": BLOCKS}))
+    assert "does not say it: K=4096\n" in typed("retune", mixed, "TOPK=2", "--jobs", "1").err
+    assert "no size that a table may lack is called 'TOPKS'" in typed("retune", mixed, "TOPKS=2").err

@@ -57,6 +57,7 @@ def test_every_line_of_the_tables_is_there():
         "policies_h100.csv": 280,
         "policies_again_h100.csv": 42,
         "policies_more_h200.csv": 200,
+        "policies_other_h200.csv": 760,
         "gains_h100.csv": 6,
         "sequences_h100.csv": 6,
         "spellings_h100.csv": 21,

@@ -22,7 +22,7 @@ from typing import Any
 
 from swizzle_sim.search.tables.gemm import Operand, TiledGemm
 from xcd_model import gpu_names
-from xcd_model.errors import SearchError
+from xcd_model.errors import SearchError, UnknownName
 from xcd_model.files import read_text
 
 MOST_BYTES = 64 << 20  # the longest seen has 4 MB
@@ -69,6 +69,9 @@ class Table:
 
 def read_table(path: Path, given: Mapping[str, int], key: Sequence[str] = ("M", "N", "K")) -> Table:
     """Table of a file; ``given`` are sizes that fused MoE does not say, ``key`` names integers of a Triton cache."""
+    for name in given:
+        if name not in ASSUMED:
+            raise UnknownName("size that a table may lack", name, ASSUMED)
     try:
         text = read_text(path, most=MOST_BYTES)
     except (OSError, UnicodeDecodeError) as error:
