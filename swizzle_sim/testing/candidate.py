@@ -12,16 +12,18 @@ from swizzle_sim.language.families import family, is_spec
 from swizzle_sim.language.grid import Grid
 from swizzle_sim.language.ir import Form
 from swizzle_sim.language.swizzle import Swizzle
-from swizzle_sim.language.verdict import Budget, Counterexample
+from swizzle_sim.language.verdict import Budget, Counterexample, where_text
 from swizzle_sim.language.vm import counterexample_at, run
 from swizzle_sim.testing.called import Called
 from swizzle_sim.testing.directive import Options
-from swizzle_sim.testing.expression import names_of
+from swizzle_sim.testing.expression import names_of, value_of
 from swizzle_sim.testing.files import TEXTS, Target, is_there, targets_of
 from swizzle_sim.testing.function import FunctionCandidate
+from swizzle_sim.testing.grids_to_try import Point
 from swizzle_sim.testing.guesses import CONDITION, as_comment, guess, is_chunk
 from swizzle_sim.testing.padded import padded_counterexample
 from swizzle_sim.triton_source.mapped_text import MappedText
+from swizzle_sim.triton_source.places import OTHER
 from swizzle_sim.triton_source.prologue import Prologue, names_in, read_prologue
 from xcd_model.errors import LanguageError, OptionError, UnknownName
 
@@ -78,7 +80,9 @@ class TextCandidate:
         if prologue and prologue.counted:
             self.counted = prologue.launch, self._parse(prologue.counted.with_values(sizes)).form
         self._surplus = self._parse(prologue.surplus.with_values(sizes)) if prologue and prologue.surplus else None
+        self._loop = prologue.loop if prologue else ""
         self.tiles = prologue.extents if prologue and prologue.surplus else ()
+        self._given, self._places = sizes, prologue.places if prologue else ()
 
     @classmethod
     def of(cls, swizzle: Swizzle) -> TextCandidate:
@@ -118,16 +122,58 @@ class TextCandidate:
             raise LanguageError(said, filename=self.text.filename, line=line, column=1, code="unsigned")
         return replace(found, line=line, message=found.message.replace(f"line {found.line}:", f"line {line}:", 1))
 
+    def stored_twice(self, points: Iterable[Point]) -> str:
+        """Launch in which two workgroups store the same items, in words; empty where none is seen."""
+        try:
+            texts = [Swizzle.parse(one.text, one.name, one.filename) for one in self._places]
+            for at in points if texts else ():
+                pairs = set.intersection(*(self._pairs(texts, at, draw) for draw in _DRAWS))
+                if pairs:
+                    first, second = (k % at.grid.num_pids for k in min(pairs))
+                    also = f" and pid {second}" if first != second else ", with two ids of another axis,"
+                    line, where = self._places[-1].lines[-1], where_text(at.grid, at.num_xcds)
+                    return f"line {line} stores the same items in pid {first}{also} {where}"
+        except LanguageError:  # not plain enough to be worked out
+            pass
+        return ""
+
+    def _pairs(self, texts: Sequence[Swizzle], at: Point, draw: Sequence[int]) -> set[tuple[int, int]]:
+        """Pairs of workgroups, each with the first like it, of which all texts give the same, at drawn arguments.
+
+        Of a kernel that reads another axis those of its second id follow those of its first.
+        """
+        own = {name: value_of(one, at.grid, at.num_xcds, {}) for name, one in self._given.items()}
+        counts = {**at.grid.counts, "num_xcds": at.num_xcds, "NUM_XCDS": at.num_xcds, **own}
+        known = {**{f"of_{name}": one for name, one in counts.items()}, **own, **at.sizes}
+        free = sorted({name for one in texts for name in one.form.inputs} - known.keys() - {"pid"})
+        sizes = {**dict(zip(free, draw, strict=False)), **known}
+        keys: list[tuple[int, ...]] = []
+        for other in range(1 + (OTHER in free)):
+            sizes[OTHER] = other
+            found = [run(one.program, _LINE, 1, sizes, None, range(at.grid.num_pids)) for one in texts]
+            if any(one.fault or one.out_of_range for one in found):
+                return set()
+            keys += zip(*(one.ids.tolist() for one in found), strict=True)
+        return {(keys.index(key), k) for k, key in enumerate(keys) if keys.index(key) < k}
+
     def _stores_nothing(
         self, found: Counterexample, surplus: Swizzle, grid: Grid, num_xcds: int, values: Mapping[str, int]
     ) -> Counterexample:
         """A counterexample in other words, where its workgroup returns before its store, or an ``if`` is around it."""
-        if run(surplus.program, grid, num_xcds, values).ids[found.pids[0]] == 0:
+        without = run(surplus.program, grid, num_xcds, values)
+        if without.ids[found.pids[0]] == 0:
             return found
+        if without.out_of_range and without.out_of_range.value < 0:
+            said = f"{self._loop}, which is not {grid.num_pids} {where_text(grid, num_xcds)}"
+            return replace(found, message=said)
         said = re.sub(r"computes \w+ = -1, outside 0\.\.\d+", "stores no tile", found.message)
         return replace(found, message=said)
 
 
+_LINE = Grid((2**31 - 1,))  # in which a number is a tile
+_DRAWS = tuple(
+    [prime for prime in range(start, 1000) if all(prime % k for k in range(2, 32))] for start in (101, 211, 307)
+)
 _ASSIGNED = re.compile(r"^(\w+) = (\d+)$", re.MULTILINE)
 # Faults of the language that are none of C: what C computes there, the language does not say.
 _OF_C = {

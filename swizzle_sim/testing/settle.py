@@ -46,6 +46,13 @@ def settle(candidate: Candidate, outcome: Outcome, options: Options, where: Wher
         raise OptionError(options.unsure, code="unsure")
     if not outcome.holds:
         return diagnosed(candidate, outcome, options, stated)
+    if isinstance(candidate, TextCandidate) and not callable(stated):
+        few = sorted(
+            (one for one in points_of(candidate, options) if one.grid.num_pids <= _FEW), key=lambda at: at.rank
+        )
+        if twice := candidate.stored_twice(few):
+            said = f"{candidate.name}: {twice}: say which names hold the tile that is stored (answer=)"
+            raise OptionError(said, code="unsure")
     form = provable_form(candidate, options)
     if form is None or callable(stated):
         return outcome
@@ -200,6 +207,7 @@ def both(one: str, other: str) -> str:
 USUAL_XCDS = 8  # of the MI300X, for which remaps by XCD are written
 _LEAST = 3  # launches that a condition has to hold on
 _MOST_DIVISORS = 12
+_FEW = 40  # workgroups of a launch in which stores are compared
 _FURTHER = 2_000_000  # workgroups on which a condition that is not proved is tried again
 _BOUND = re.compile(r"(num_\w+) ([<>])= (\w+)")
 
@@ -283,8 +291,7 @@ def _holds_further(candidate: Candidate, holds: Holds) -> bool:
     kind, left, budget = kind_of(candidate.form), _FURTHER, Budget(CHECK_STEPS)
     sides = sides[::3] if kind == "box" else sides
     for chosen in product(sides, repeat={"line": 1, "box": 3}.get(kind, 2)):
-        grid = as_grid(chosen, kind)
-        if grid.num_pids > left or not holds(grid, USUAL_XCDS):
+        if math.prod(chosen) > left or not holds(grid := as_grid(chosen, kind), USUAL_XCDS):
             continue
         left -= grid.num_pids
         try:

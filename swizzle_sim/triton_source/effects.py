@@ -73,6 +73,7 @@ class Effects:
         self._masks: dict[int, list[ast.expr]] = {}  # of a statement that stores
         self._addressed: dict[int, set[str]] = {}  # names that a statement's stores are to
         self._bases: dict[int, str] = {}  # pointer that a statement stores to
+        self._places: dict[int, list[ast.expr]] = {}  # of a statement that plainly stores: what says where
         self._adds = False  # whether it adds to memory, as programs that share a tile do
         plain = [name for stmt in body if isinstance(stmt, ast.Assign) for name in stored(stmt)]
         every = [one.id for stmt in body for one in ast.walk(stmt) if isinstance(one, ast.Name)
@@ -138,6 +139,26 @@ class Effects:
     def stores(self, stmt: ast.stmt) -> bool:
         """Whether a statement stores something, however deep."""
         return any(id(one) in self._flows for one in ast.walk(stmt))
+
+    def places(self, body: Sequence[ast.stmt]) -> list[tuple[int, ast.expr]]:
+        """What says where stores go, each with the index of its statement; none if one may not be reached, or adds."""
+        found: list[tuple[int, ast.expr]] = []
+        if self.assumed or self._adds or self._flows.keys() - {*map(id, body)} or self._flows.keys() - self._places:
+            return found
+        for k, stmt in enumerate(body):
+            tests = _masks(self._masks.get(id(stmt), []), self.facts.values)
+            each = self._places.get(id(stmt), [])
+            found += [
+                (k, one) for test in tests if isinstance(test, ast.Compare) for one in (test.left, *test.comparators)
+            ]
+            if each and not all(isinstance(one, ast.Compare) for one in tests):
+                return []
+            found += [(k, one) for one in each]
+        return found
+
+    def is_of_other_axis(self, call: ast.Call) -> bool:
+        """Whether a call gives an id of which the tile is not made."""
+        return self.source.is_id(call) and literal_axis(call) not in self._own_axes
 
     def carried(self, body: list[ast.stmt]) -> set[str]:
         """Names that a store in a loop's body is to, and that an earlier trip may have changed."""
@@ -306,6 +327,10 @@ class Effects:
                 continue
             if id(call) in within:
                 self.assumed.append(call.lineno)
+            elif name == "store" and isinstance(stmt, ast.Expr) and stmt.value is call:
+                exact = [word.value for word in call.keywords if word.arg == "exact"] if self.source.in_c else parts
+                each = [one for part in exact for one in getattr(part, "elts", [part]) if ast.unparse(one) != "tl"]
+                self._places |= {id(stmt): each} if exact else {}
             self._flows[id(stmt)] = _together(self._flows.get(id(stmt), {}), flow)
             self._addressed.setdefault(id(stmt), set()).update(*map(loaded, parts))
             first = next((one for one in parts if not isinstance(one, ast.Constant)), None)

@@ -10,6 +10,7 @@ early ``return``, is read beside it. Whatever else is needed is refused with its
 from __future__ import annotations
 
 import ast
+import contextlib
 import copy
 import re
 from collections.abc import Mapping, Sequence
@@ -54,6 +55,7 @@ from swizzle_sim.triton_source.loops import (
     unrolled,
 )
 from swizzle_sim.triton_source.mapped_text import MappedText, written_line
+from swizzle_sim.triton_source.places import places
 from swizzle_sim.triton_source.prologue_text import Premise, Prologue
 from swizzle_sim.triton_source.slices import assign, loaded, own_statements, slice_of, stored, stored_outside_loops
 from swizzle_sim.triton_source.source_file import (
@@ -66,6 +68,7 @@ from swizzle_sim.triton_source.source_file import (
     tuned_values,
 )
 from swizzle_sim.triton_source.tile_flow import TileFlow
+from xcd_model.errors import LanguageError
 
 _LATE = (
     "after the first memory access (line {line}); move what computes a tile into a function and check that, or enclose "
@@ -92,6 +95,8 @@ class PrologueReader:
         self.inliner = Inliner(functions, source.filename, self.function)
         self.flow = TileFlow(self.function.body, source)
         self._stop = ""  # of a loop over tiles: how many there are
+        self._loop = ""  # where it ends, in words
+        self._places: list[list[ast.stmt]] = []  # that say where it stores
         self.assumed: list[str] = []
         believed = {getattr(node, "believed", "") for one in functions.values() for node in ast.walk(one)}
         self.assumed += map(Premise, sorted(believed - {""}))
@@ -158,6 +163,8 @@ class PrologueReader:
             strides=self.strides,
             is_wide="int64" in ast.unparse(self.source.function(self.name)),
             unsure=self._recounted(body, answers, spelled),
+            loop=self._loop,
+            places=self._stored_at() if axes == 1 and not extents else (),
         )
 
     def _of_function(self) -> tuple[list[ast.stmt], list[str], list[str]]:
@@ -171,6 +178,13 @@ class PrologueReader:
         if {names[k] for k in own} in map(set, CANONICAL):  # ``return pid_n, pid_m``: each counts what its name says
             own = sorted(own, key=names.__getitem__)
         return before, [every[k] for k in own], [names[k] for k in own]
+
+    def _stored_at(self) -> tuple[MappedText, ...]:
+        """Texts of `places`; none where a call in one cannot be put in place."""
+        with contextlib.suppress(LanguageError):
+            every = [self.inliner.block(_with_literal_axes(one)) for one in self._places]
+            return tuple(self._text([*self._constants(one), *one], ()) for one in every)
+        return ()
 
     def _counted(
         self, body: list[ast.stmt], last: list[ast.stmt], answers: list[str], spelled: Sequence[str], launch: str
@@ -446,9 +460,9 @@ class PrologueReader:
                 self.assumed.append(f"line {line} ends no program before its last tile")
             if self._is_readable(loop.stop, body, answers):
                 test = ast.Compare(loop.stop, [ast.NotEq()], [ast.Name("num_pids", ast.Load())])
-                found.append(
-                    ast.copy_location(ast.If(test, [assign(NO_TILE, ast.Constant(1), loop.stmt)], []), loop.stmt)
-                )
+                other = assign(NO_TILE, ast.UnaryOp(ast.USub(), ast.Constant(1)), loop.stmt)
+                found.append(ast.copy_location(ast.If(test, [other], []), loop.stmt))
+                self._loop = f"the loop of line {loop.stmt.lineno} ends at {ast.unparse(loop.stop)}"
             else:
                 self.assumed.append(f"{ast.unparse(loop.stop)} counts the tiles (line {loop.stmt.lineno})")
         lines = sorted(set(effects.assumed))
@@ -457,6 +471,7 @@ class PrologueReader:
                                 f"leave{'s' * (len(lines) == 1)} no workgroup out")  # fmt: skip
         self.strides = tuple(sorted(effects.strides)) if not effects.changed else ()
         if effects.changed:
+            self._places = [*places(self._around(), body, effects)]
             self.assumed.append(f"what is stored to after line {effects.changed} is as distinct as the tile")
         given = [assign(name, ast.UnaryOp(ast.USub(), ast.Constant(1)), place) for name in answers
                  if name not in self.parameters]  # fmt: skip

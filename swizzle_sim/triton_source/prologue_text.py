@@ -54,6 +54,10 @@ class Prologue:
         The text in the grid's own counts of tiles, where it reads its sizes for nothing else: what a proof speaks of.
     unsure : str
         What to say where it fails, as its tiles may be others than the names of its counts say.
+    loop : str
+        Where the loop over tiles ends, in words, if there is one; `surplus` is below 0 where that is not their number.
+    places : tuple of MappedText
+        Texts of what says where a kernel stores, where that seems to be less than the tile; see `places`.
     """
 
     text: MappedText
@@ -74,3 +78,5 @@ class Prologue:
     strides: tuple[str, ...] = ()
     is_wide: bool = False
     unsure: str = ""
+    loop: str = ""
+    places: tuple[MappedText, ...] = ()
