@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import random
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -82,7 +84,7 @@ class TextCandidate:
         self._surplus = self._parse(prologue.surplus.with_values(sizes)) if prologue and prologue.surplus else None
         self._loop = prologue.loop if prologue else ""
         self.tiles = prologue.extents if prologue and prologue.surplus else ()
-        self._given, self._places = sizes, prologue.places if prologue else ()
+        self._given, self._place = sizes, prologue.place if prologue else None
 
     @classmethod
     def of(cls, swizzle: Swizzle) -> TextCandidate:
@@ -124,37 +126,32 @@ class TextCandidate:
 
     def stored_twice(self, points: Iterable[Point]) -> str:
         """Launch in which two workgroups store the same items, in words; empty where none is seen."""
-        try:
-            texts = [Swizzle.parse(one.text, one.name, one.filename) for one in self._places]
-            for at in points if texts else ():
-                pairs = set.intersection(*(self._pairs(texts, at, draw) for draw in _DRAWS))
-                if pairs:
-                    first, second = (k % at.grid.num_pids for k in min(pairs))
-                    also = f" and pid {second}" if first != second else ", with two ids of another axis,"
-                    line, where = self._places[-1].lines[-1], where_text(at.grid, at.num_xcds)
-                    return f"line {line} stores the same items in pid {first}{also} {where}"
-        except LanguageError:  # not plain enough to be worked out
-            pass
+        few = [one for one in points if one.grid.num_pids <= _FEW] if self._place else []
+        for at in sorted(few, key=lambda one: one.rank):
+            alike = set.intersection(*(self._alike(at, draw) for draw in range(3)))
+            if alike and self._place:
+                first, second = (k % at.grid.num_pids for k in min(alike))
+                also = f" and pid {second}" if first != second else ", with two ids of another axis,"
+                where = where_text(at.grid, at.num_xcds)
+                return f"line {self._place.lines[-1]} stores the same items in pid {first}{also} {where}"
         return ""
 
-    def _pairs(self, texts: Sequence[Swizzle], at: Point, draw: Sequence[int]) -> set[tuple[int, int]]:
-        """Pairs of workgroups, each with the first like it, of which all texts give the same, at drawn arguments.
-
-        Of a kernel that reads another axis those of its second id follow those of its first.
-        """
+    def _alike(self, at: Point, draw: int) -> set[tuple[int, int]]:
+        """Pairs of workgroups that store to one place; those with a second id of another axis are counted behind."""
+        assert self._place is not None
         own = {name: value_of(one, at.grid, at.num_xcds, {}) for name, one in self._given.items()}
         counts = {**at.grid.counts, "num_xcds": at.num_xcds, "NUM_XCDS": at.num_xcds, **own}
         known = {**{f"of_{name}": one for name, one in counts.items()}, **own, **at.sizes}
-        free = sorted({name for one in texts for name in one.form.inputs} - known.keys() - {"pid"})
-        sizes = {**dict(zip(free, draw, strict=False)), **known}
-        keys: list[tuple[int, ...]] = []
-        for other in range(1 + (OTHER in free)):
-            sizes[OTHER] = other
-            found = [run(one.program, _LINE, 1, sizes, None, range(at.grid.num_pids)) for one in texts]
-            if any(one.fault or one.out_of_range for one in found):
-                return set()
-            keys += zip(*(one.ids.tolist() for one in found), strict=True)
-        return {(keys.index(key), k) for k, key in enumerate(keys) if keys.index(key) < k}
+        ids: list[int] = []
+        with contextlib.suppress(LanguageError):  # it is not plain enough to be worked out
+            form = Swizzle.parse(self._place.text)
+            free = sorted({*form.form.inputs} - known.keys())
+            drawn = dict(zip(free, random.Random(draw).sample(range(101, 999), len(free)), strict=True))
+            for other in range(1 + (OTHER in free)):
+                sizes = {**drawn, **known, OTHER: other}
+                found = run(form.program, _LINE, 1, sizes, None, range(at.grid.num_pids))
+                ids += [] if found.fault or found.out_of_range else found.ids.tolist()
+        return {(ids.index(one), k) for k, one in enumerate(ids) if ids.index(one) < k}
 
     def _stores_nothing(
         self, found: Counterexample, surplus: Swizzle, grid: Grid, num_xcds: int, values: Mapping[str, int]
@@ -170,10 +167,8 @@ class TextCandidate:
         return replace(found, message=said)
 
 
+_FEW = 40  # workgroups of a launch in which stores are compared
 _LINE = Grid((2**31 - 1,))  # in which a number is a tile
-_DRAWS = tuple(
-    [prime for prime in range(start, 1000) if all(prime % k for k in range(2, 32))] for start in (101, 211, 307)
-)
 _ASSIGNED = re.compile(r"^(\w+) = (\d+)$", re.MULTILINE)
 # Faults of the language that are none of C: what C computes there, the language does not say.
 _OF_C = {

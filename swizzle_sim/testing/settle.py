@@ -46,13 +46,10 @@ def settle(candidate: Candidate, outcome: Outcome, options: Options, where: Wher
         raise OptionError(options.unsure, code="unsure")
     if not outcome.holds:
         return diagnosed(candidate, outcome, options, stated)
-    if isinstance(candidate, TextCandidate) and not callable(stated):
-        few = sorted(
-            (one for one in points_of(candidate, options) if one.grid.num_pids <= _FEW), key=lambda at: at.rank
-        )
-        if twice := candidate.stored_twice(few):
-            said = f"{candidate.name}: {twice}: say which names hold the tile that is stored (answer=)"
-            raise OptionError(said, code="unsure")
+    twice = candidate.stored_twice(points_of(candidate, options)) if isinstance(candidate, TextCandidate) else ""
+    if twice:
+        said = f"{candidate.name}: {twice}: say which names hold the tile that is stored (answer=)"
+        raise OptionError(said, code="unsure")
     form = provable_form(candidate, options)
     if form is None or callable(stated):
         return outcome
@@ -207,7 +204,6 @@ def both(one: str, other: str) -> str:
 USUAL_XCDS = 8  # of the MI300X, for which remaps by XCD are written
 _LEAST = 3  # launches that a condition has to hold on
 _MOST_DIVISORS = 12
-_FEW = 40  # workgroups of a launch in which stores are compared
 _FURTHER = 2_000_000  # workgroups on which a condition that is not proved is tried again
 _BOUND = re.compile(r"(num_\w+) ([<>])= (\w+)")
 

@@ -124,7 +124,7 @@ def _handed_on(module: ast.Module) -> Iterator[tuple[str, str]]:
     for node in ast.walk(module):
         texts = [one.value for one in ast.iter_child_nodes(node) if isinstance(one, ast.Constant)]
         is_named = isinstance(node, ast.Call | ast.Subscript) and any("triton.language" in str(one) for one in texts)
-        is_value = isinstance(node, ast.Name | ast.Attribute) and id(node) not in kept
+        is_value = isinstance(getattr(node, "ctx", None), ast.Load) and id(node) not in kept
         if is_named or (is_value and meaning.dotted(node).removesuffix(".core").removesuffix(".standard") in LANGUAGES):
             yield ANYTHING, f"line {node.lineno}"
 

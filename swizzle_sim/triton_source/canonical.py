@@ -196,12 +196,13 @@ def _stands_with_triton(home: SourceFile, name: str) -> bool:
 
     Where the stand-ins are taken, what their ``jit`` makes is no kernel of Triton's.
     """
-    for stmt in (one for one in home.tree.body if isinstance(one, ast.If)):
-        meant = Aliases(ast.Module(stmt.body, [])).names
-        branches = [dict(bound(part)) for part in (stmt.body, stmt.orelse)]
-        every = [home.bindings[one] == [branch.get(one) for branch in branches] for one in ("triton", name)]
-        if meant.get("triton") == "triton" and meant.get(name) in ("triton", *LANGUAGES) and all(every):
-            return True
+    for one in (one for one in home.tree.body if isinstance(one, ast.If)):
+        meant, branches = (
+            Aliases(ast.Module(one.body, [])).names,
+            [dict(bound(part)) for part in (one.body, one.orelse)],
+        )
+        if meant.get("triton") == "triton" and meant.get(name) in ("triton", *LANGUAGES):
+            return all(home.bindings[each] == [part.get(each) for part in branches] for each in ("triton", name))
     return False
 
 

@@ -85,7 +85,7 @@ class Effects:
                        or (name in facts.given and f"{name} = {name}" not in texts)}  # fmt: skip
         self._counts = {text for one in answers for text in self._sizes(one)} - {"?"}
         needed = slice_of(body, set(answers))[0]
-        self._own_axes = {literal_axis(call) for stmt in needed for call in source.id_calls(stmt)}
+        self.own_axes = {literal_axis(call) for stmt in needed for call in source.id_calls(stmt)}
         self._follow(body, {})
         whole = [key for key, flow in self._flows.items() if set(self.answers) <= flow.keys()]
         self._stores = {*whole} or {*self._flows}
@@ -140,25 +140,16 @@ class Effects:
         """Whether a statement stores something, however deep."""
         return any(id(one) in self._flows for one in ast.walk(stmt))
 
-    def places(self, body: Sequence[ast.stmt]) -> list[tuple[int, ast.expr]]:
-        """What says where stores go, each with the index of its statement; none if one may not be reached, or adds."""
-        found: list[tuple[int, ast.expr]] = []
-        if self.assumed or self._adds or self._flows.keys() - {*map(id, body)} or self._flows.keys() - self._places:
-            return found
-        for k, stmt in enumerate(body):
-            tests = _masks(self._masks.get(id(stmt), []), self.facts.values)
-            each = self._places.get(id(stmt), [])
-            found += [
-                (k, one) for test in tests if isinstance(test, ast.Compare) for one in (test.left, *test.comparators)
-            ]
-            if each and not all(isinstance(one, ast.Compare) for one in tests):
-                return []
-            found += [(k, one) for one in each]
-        return found
-
-    def is_of_other_axis(self, call: ast.Call) -> bool:
-        """Whether a call gives an id of which the tile is not made."""
-        return self.source.is_id(call) and literal_axis(call) not in self._own_axes
+    def places(self, body: Sequence[ast.stmt]) -> list[tuple[ast.stmt, ast.expr]]:
+        """What says where each statement stores; none where one of them may not be reached, adds, or is not plain."""
+        found = [(stmt, one) for stmt in body for one in self._places.get(id(stmt), ())]
+        tests = [(stmt, one) for stmt in body for one in _masks(self._masks.get(id(stmt), []), self.facts.values)]
+        found += [
+            (stmt, one) for stmt, test in tests for one in ast.iter_child_nodes(test) if isinstance(one, ast.expr)
+        ]
+        unsure = {*self.assumed} - {stmt.lineno for stmt, _ in tests}  # a mask is the same where what it compares is
+        odd = self._flows.keys() - self._places or self._flows.keys() - {*map(id, body)} or unsure or self._adds
+        return [] if odd or not all(isinstance(test, ast.Compare) for _, test in tests) else found
 
     def carried(self, body: list[ast.stmt]) -> set[str]:
         """Names that a store in a loop's body is to, and that an earlier trip may have changed."""
@@ -392,7 +383,7 @@ class Effects:
         """Id of an axis that the tile is not computed from."""
         if not (isinstance(value, ast.Call) and self.source.is_id(value)):
             return {}
-        if literal_axis(value) in self._own_axes:
+        if literal_axis(value) in self.own_axes:
             return {f"{OWN_ID}{literal_axis(value)}": _ALL}
         name = f"program_id({literal_axis(value)})"
         self._lines[name] = getattr(value, "lineno", 1)

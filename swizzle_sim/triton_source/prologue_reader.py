@@ -55,7 +55,7 @@ from swizzle_sim.triton_source.loops import (
     unrolled,
 )
 from swizzle_sim.triton_source.mapped_text import MappedText, written_line
-from swizzle_sim.triton_source.places import places
+from swizzle_sim.triton_source.places import place_of
 from swizzle_sim.triton_source.prologue_text import Premise, Prologue
 from swizzle_sim.triton_source.slices import assign, loaded, own_statements, slice_of, stored, stored_outside_loops
 from swizzle_sim.triton_source.source_file import (
@@ -96,7 +96,7 @@ class PrologueReader:
         self.flow = TileFlow(self.function.body, source)
         self._stop = ""  # of a loop over tiles: how many there are
         self._loop = ""  # where it ends, in words
-        self._places: list[list[ast.stmt]] = []  # that say where it stores
+        self._place: list[ast.stmt] = []  # where it stores
         self.assumed: list[str] = []
         believed = {getattr(node, "believed", "") for one in functions.values() for node in ast.walk(one)}
         self.assumed += map(Premise, sorted(believed - {""}))
@@ -143,6 +143,11 @@ class PrologueReader:
             extents = tuple(f"of_{side}" if side in GRID_NAMES else side for side in extents)
         launch = " * ".join(f"({side})" for side in extents) if extents else self._launch(spelled, axes, body)
         text = self._text([*self._constants(body), *body, *last], tuple(spelled))
+        place = None
+        with contextlib.suppress(LanguageError):  # a call in it may be none that can be put in place
+            stored_at = self.inliner.block(_with_literal_axes(self._place))
+            whole_place = [*self._constants(stored_at), *stored_at]
+            place = self._text(whole_place, ()) if stored_at and axes == 1 and not extents else None
         fixed = constant_counts([*self._constants(body), *body])
         return Prologue(
             text,
@@ -164,7 +169,7 @@ class PrologueReader:
             is_wide="int64" in ast.unparse(self.source.function(self.name)),
             unsure=self._recounted(body, answers, spelled),
             loop=self._loop,
-            places=self._stored_at() if axes == 1 and not extents else (),
+            place=place,
         )
 
     def _of_function(self) -> tuple[list[ast.stmt], list[str], list[str]]:
@@ -178,13 +183,6 @@ class PrologueReader:
         if {names[k] for k in own} in map(set, CANONICAL):  # ``return pid_n, pid_m``: each counts what its name says
             own = sorted(own, key=names.__getitem__)
         return before, [every[k] for k in own], [names[k] for k in own]
-
-    def _stored_at(self) -> tuple[MappedText, ...]:
-        """Texts of `places`; none where a call in one cannot be put in place."""
-        with contextlib.suppress(LanguageError):
-            every = [self.inliner.block(_with_literal_axes(one)) for one in self._places]
-            return tuple(self._text([*self._constants(one), *one], ()) for one in every)
-        return ()
 
     def _counted(
         self, body: list[ast.stmt], last: list[ast.stmt], answers: list[str], spelled: Sequence[str], launch: str
@@ -471,7 +469,7 @@ class PrologueReader:
                                 f"leave{'s' * (len(lines) == 1)} no workgroup out")  # fmt: skip
         self.strides = tuple(sorted(effects.strides)) if not effects.changed else ()
         if effects.changed:
-            self._places = [*places(self._around(), body, effects)]
+            self._place = place_of(self._around(), body, effects)
             self.assumed.append(f"what is stored to after line {effects.changed} is as distinct as the tile")
         given = [assign(name, ast.UnaryOp(ast.USub(), ast.Constant(1)), place) for name in answers
                  if name not in self.parameters]  # fmt: skip

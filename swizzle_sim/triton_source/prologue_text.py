@@ -55,9 +55,9 @@ class Prologue:
     unsure : str
         What to say where it fails, as its tiles may be others than the names of its counts say.
     loop : str
-        Where the loop over tiles ends, in words, if there is one; `surplus` is below 0 where that is not their number.
-    places : tuple of MappedText
-        Texts of what says where a kernel stores, where that seems to be less than the tile; see `places`.
+        Where a loop over tiles ends, in words; where that is not their number, `surplus` is below 0.
+    place : MappedText or None
+        Where a kernel stores, as one number, where that seems to be less than the tile; see `place_of`.
     """
 
     text: MappedText
@@ -79,4 +79,4 @@ class Prologue:
     is_wide: bool = False
     unsure: str = ""
     loop: str = ""
-    places: tuple[MappedText, ...] = ()
+    place: MappedText | None = None
