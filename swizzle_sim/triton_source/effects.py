@@ -24,7 +24,7 @@ OWN_ID = "own id "  # before an axis: an id that the tile is computed from, wher
 MOVED = "moved"  # beside a coordinate that is moved by a number of tiles
 SHIFTED = "shifted"  # beside an address to which a number is added
 UNFOLLOWED = "unfollowed"  # beside what a call of C hands on that is not read: how is not known
-_GONE = "has_returned"
+GONE = "has_returned"
 # What arrives of a source: all of it, or parts, each with its divisor and a star where it has been multiplied. A
 # quotient and a remainder of one divisor, one of them multiplied, are all of it. All of it has its factors there.
 _ALL = frozenset({("all", "")})
@@ -118,7 +118,7 @@ class Effects:
         if end and not any(_has_store(one) for one in notes[:end]):  # who returns before has no tile, and nobody else
             left = [_OneFlag().visit(one) for one in notes[:end]]
             return [assign(NO_TILE, ast.Constant(0), place), *left, *(one for one in notes[end:] if not _has_note(one))]
-        first = [assign(NO_TILE, ast.Constant(1), place), assign(_GONE, ast.Constant(0), place)]
+        first = [assign(NO_TILE, ast.Constant(1), place), assign(GONE, ast.Constant(0), place)]
         return [*first, *notes]
 
     def left_after(self, body: list[ast.stmt], stores: bool = False) -> tuple[int, bool]:
@@ -163,7 +163,7 @@ class Effects:
         found: list[ast.stmt] = []
         for stmt in body:
             if isinstance(stmt, ast.Return | ast.Continue | ast.Break):
-                found.append(assign(_GONE, ast.Constant(1), stmt))
+                found.append(assign(GONE, ast.Constant(1), stmt))
             elif isinstance(stmt, ast.If):
                 found += self._if(stmt)
             elif isinstance(stmt, ast.With):
@@ -695,22 +695,22 @@ class _OneFlag(ast.NodeTransformer):
     """Puts `NO_TILE` for the flag of those that have returned."""
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        return ast.copy_location(ast.Name(NO_TILE, node.ctx), node) if node.id == _GONE else node
+        return ast.copy_location(ast.Name(NO_TILE, node.ctx), node) if node.id == GONE else node
 
 
 def _stores_here(place: ast.AST) -> ast.stmt:
-    test = ast.copy_location(ast.Compare(ast.Name(_GONE, ast.Load()), [ast.Eq()], [ast.Constant(0)]), place)
+    test = ast.copy_location(ast.Compare(ast.Name(GONE, ast.Load()), [ast.Eq()], [ast.Constant(0)]), place)
     found = ast.If(test, [assign(NO_TILE, ast.Constant(0), place)], [])
     return ast.copy_location(found, place)
 
 
 def _is_note(stmt: ast.stmt) -> bool:
     """Whether a statement says that a workgroup stores here."""
-    return isinstance(stmt, ast.If) and _GONE in {one.id for one in ast.walk(stmt.test) if isinstance(one, ast.Name)}
+    return isinstance(stmt, ast.If) and GONE in {one.id for one in ast.walk(stmt.test) if isinstance(one, ast.Name)}
 
 
 def _has_note(stmt: ast.stmt) -> bool:
-    return bool(stored(stmt) & {NO_TILE, _GONE})
+    return bool(stored(stmt) & {NO_TILE, GONE})
 
 
 def _has_store(stmt: ast.stmt) -> bool:
@@ -722,6 +722,6 @@ def _may_leave(notes: list[ast.stmt]) -> bool:
     for one in notes:
         if _is_note(one):
             return False
-        if _GONE in stored(one):
+        if GONE in stored(one):
             return True
     return True

@@ -52,7 +52,7 @@ def programs_assumed(
     """Name that is supposed to hold the number of programs; empty where the launch itself gives it."""
     values = {one.targets[0].id: one.value for one in loop.before
               if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name)}  # fmt: skip
-    _refuse_ids(loop, answers, refuse)
+    _refuse_axes(loop, refuse)
     step = loop.step
     stores = [one.id for stmt in loop.before for one in ast.walk(stmt) if isinstance(one, ast.Name)
               and isinstance(one.ctx, ast.Store)]  # fmt: skip
@@ -92,17 +92,12 @@ def programs_assumed(
     return ast.unparse(step) if named else ""
 
 
-def _refuse_ids(loop: TileLoop, answers: Sequence[str], refuse: Callable[[ast.AST, str, str], None]) -> None:
-    """Refuse a loop that starts by one axis and goes on by another, or whose tile depends on the program beside it."""
+def _refuse_axes(loop: TileLoop, refuse: Callable[[ast.AST, str, str], None]) -> None:
+    """Refuse a loop that starts by one axis and goes on by another."""
     first, _ = slice_of(loop.before, loaded(loop.start) | loaded(loop.step))
     axes = {ast.unparse(call) for stmt in [*first, ast.Expr(loop.start), ast.Expr(loop.step)] for call in _ids(stmt)}
     if len({text.partition("(")[2] for text in axes}) > 1:
         refuse(loop.stmt, f"a program starts and goes on by {' and '.join(sorted(axes))}: two axes", LOOP)
-    needed, read = slice_of(loop.stmt.body, {*answers})
-    of_ids = {name for name in read - {loop.number} if any(map(_ids, slice_of(loop.before, {name})[0]))}
-    if of_ids or any(map(_ids, needed)):
-        what = ", ".join(sorted(of_ids)) or "the program's id, or their number"
-        refuse(loop.stmt, f"the tile depends on {what}, beside the index of the loop", LOOP)
 
 
 def _ids(node: ast.AST) -> list[ast.Call]:

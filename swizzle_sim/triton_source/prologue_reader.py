@@ -43,7 +43,7 @@ from swizzle_sim.triton_source.definitions import (
     reads_only,
     rounded_up,
 )
-from swizzle_sim.triton_source.effects import NO_TILE, OWN_ID, Effects, Facts, is_store
+from swizzle_sim.triton_source.effects import GONE, NO_TILE, OWN_ID, Effects, Facts, is_store
 from swizzle_sim.triton_source.inlining import Inliner
 from swizzle_sim.triton_source.loops import (
     LOOP,
@@ -74,6 +74,7 @@ _LATE = (
     "after the first memory access (line {line}); move what computes a tile into a function and check that, or enclose "
     "it between '# swizzle: begin' and '# swizzle: end'"
 )
+_IDS = ("tl.program_id", "tl.num_programs")
 _OF_AN_ID = re.compile(r"(?:^|_)\w?(?:id|idx|index)$")  # parameter that is an id, where the first is none
 _ARITHMETIC = (
     ast.expr_context, ast.operator, ast.cmpop, ast.boolop, ast.unaryop, ast.Name, ast.BinOp, ast.UnaryOp, ast.BoolOp,
@@ -446,6 +447,7 @@ class PrologueReader:
             found = [*found, assign(NO_TILE, ast.Constant(0), place)] if loop is not None else found
         if loop is not None:
             programs = programs_assumed(loop, self.parameters, answers, self.refuse)
+            self._refuse_programs(loop, found, answers, programs)
             self._refuse_other_stores(loop)
             self.assumed += [f"line {one.lineno} stores each tile once" for one in loop.steps if effects.stores(one)]
             if programs:
@@ -480,6 +482,33 @@ class PrologueReader:
         each = [{_axis(call) for stmt in slice_of(body, {name})[0] for call in self.source.id_calls(stmt)}
                 for name in answers]  # fmt: skip
         return max(each, key=len, default=set())
+
+    def _refuse_programs(self, loop: TileLoop, noted: list[ast.stmt], answers: Sequence[str], programs: str) -> None:
+        """Refuse a loop whose end, tile or stores depend on how many programs there are, or on which beside its index.
+
+        It is read for as many programs as tiles, of which each makes one trip.
+        """
+        begun = {id(one) for one in (*loop.before, loop.start, loop.step)}  # how the index begins, and goes on
+        rest = [stmt for stmt in noted if stored(stmt) != {loop.number} or not begun & {*map(id, ast.walk(stmt))}]
+        inside = [stmt for stmt in rest if stmt.lineno >= loop.stmt.lineno]
+        stop = assign(loop.number, loop.stop, loop.stmt)
+        of_all, read = slice_of([*rest, stop], {loop.number, NO_TILE})
+        of_trips, given = slice_of(inside, {*answers, NO_TILE})
+        given -= {loop.number, GONE}
+        of_ids = {one for one in given if any(self._reads(stmt, _IDS) for stmt in slice_of(loop.before, {one})[0])}
+        if of_ids or any(self._reads(stmt, _IDS) for stmt in of_trips) or programs in given:
+            what = ", ".join(sorted(of_ids | {programs} & given)) or "the program's id, or their number"
+            self.refuse(loop.stmt, f"the tile, or its store, depends on {what}, beside the index of the loop", LOOP)
+        if any(self._reads(stmt, _IDS[1:]) for stmt in of_all) or programs in read:
+            self.refuse(loop.stmt, "where the loop ends, or what is stored, depends on the number of programs", LOOP)
+
+    def _reads(self, node: ast.AST, ids: Sequence[str], seen: frozenset[str] = frozenset()) -> bool:
+        """Whether a statement, or a function that it calls, calls one of these."""
+        if any(isinstance(one, ast.Call) and ast.unparse(one.func) in ids for one in ast.walk(node)):
+            return True
+        names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+        called = names & self.inliner.functions.keys() - seen
+        return any(self._reads(self.inliner.functions[one], ids, seen | called) for one in called)
 
     def _refuse_other_stores(self, loop: TileLoop) -> None:
         """Refuse a kernel that stores outside of its loop over tiles, or ends it early."""

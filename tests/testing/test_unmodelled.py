@@ -322,6 +322,8 @@ def flat(*turned):
 LOOPS = {
     "stop": "    for t in range(tl.program_id(0), total - 1, tl.num_programs(0)):",
     "step": "    for t in range(tl.program_id(0), total, tl.num_programs(0) + 1):",
+    "stop by the programs": "    p = tl.num_programs(0)\n    for t in range(tl.program_id(0), total // p * p, tl.num_programs(0)):",
+    "left by the programs": f"    if total % tl.num_programs(0) != 0: return\n{NP}",
     "step of another axis": "    for t in range(tl.program_id(0), total, tl.num_programs(1)):",
     "start": "    for t in range(tl.program_id(0) // 2, total, tl.num_programs(0)):",
     "start by the tiles": "    for t in range(total - 1 - tl.program_id(0), total, tl.num_programs(0)):",
@@ -329,6 +331,7 @@ LOOPS = {
 }
 TRIPS = {
     "leave": (f"tl.store({AT}, 1)", "break"), "return": (f"tl.store({AT}, 1)", "return"), "skip": ("if t > 7: continue", ""),
+    "first trip": ("if t != tl.program_id(0): continue", ""), "whole waves": ("if t >= total // tl.num_programs(0) * tl.num_programs(0): break", ""),
     "once": (f"if done == 0: tl.store({AT}, 1)", "done = 1"), "masked once": (f"tl.store({AT}, 1, done == 0)", "done = 1"),
     "stride": (f"tl.store({AT}, 1)", "N = N + 1"), "pointer": ("c += 1", ""),
     "the program's own": ("pid_m = tl.program_id(0)", ""), "from trip to trip": ("pid_m = pid_m + done", "done = 1"),
