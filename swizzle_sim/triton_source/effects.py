@@ -121,20 +121,18 @@ class Effects:
         first = [assign(NO_TILE, ast.Constant(1), place), assign(GONE, ast.Constant(0), place)]
         return [*first, *notes]
 
-    def left_after(self, body: list[ast.stmt], stores: bool = False) -> tuple[int, bool]:
-        """Line of a ``return`` or ``break`` behind a store, which ends a loop over tiles, or 0; whether it stores."""
+    def left_after(self, body: list[ast.stmt], stores: bool = False) -> tuple[ast.stmt | None, bool]:
+        """The ``return`` or ``break`` behind a store that ends a loop over tiles, if any, and whether it stores."""
         for stmt in body:
             if isinstance(stmt, ast.Return | ast.Break) and stores:
-                return stmt.lineno, stores
+                return stmt, stores
+            is_loop = isinstance(stmt, ast.For | ast.While)
             for part in (getattr(stmt, "body", []), getattr(stmt, "orelse", [])):
-                kept = [
-                    one for one in part if not (isinstance(stmt, ast.For | ast.While) and isinstance(one, ast.Break))
-                ]
-                line, stores = self.left_after(kept, stores)
-                if line:
-                    return line, stores
+                end, stores = self.left_after(part, stores)
+                if end is not None and not (is_loop and isinstance(end, ast.Break)):  # of that loop alone
+                    return end, stores
             stores = stores or id(stmt) in self._stores
-        return 0, stores
+        return None, stores
 
     def stores(self, stmt: ast.stmt) -> bool:
         """Whether a statement stores something, however deep."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from swizzle_sim.language.ir import GRID_NAMES
-from swizzle_sim.triton_source.slices import assign, loaded, own_statements, slice_of, stored
+from swizzle_sim.triton_source.slices import assign, loaded, slice_of, stored
 
 LOOP = "loop"  # code of an error: a loop that does not meet every tile once, as far as can be told
 _RANGES = ("range", "tl.range", "tl.static_range")
@@ -103,17 +103,6 @@ def _refuse_axes(loop: TileLoop, refuse: Callable[[ast.AST, str, str], None]) ->
 def _ids(node: ast.AST) -> list[ast.Call]:
     return [one for one in ast.walk(node) if isinstance(one, ast.Call)
             and ast.unparse(one.func) in ("tl.program_id", "tl.num_programs")]  # fmt: skip
-
-
-def leaves(loop: TileLoop, is_store: Callable[[ast.AST], bool]) -> ast.stmt | None:
-    """Statement behind a store that ends a loop over tiles before its last one."""
-    lines = [one.lineno for one in ast.walk(loop.stmt) if isinstance(one, ast.Call) and is_store(one)]
-    inner = [one for one in own_statements(loop.stmt) if isinstance(one, ast.For | ast.While)]
-    theirs = {id(one) for outer in inner for one in ast.walk(outer) if isinstance(one, ast.Break)}
-    ends = [
-        one for one in own_statements(loop.stmt) if isinstance(one, ast.Break | ast.Return) and id(one) not in theirs
-    ]
-    return next((one for one in ends if lines and one.lineno > min(lines)), None)
 
 
 def carried_by(loop: TileLoop | None, test: ast.expr) -> set[str]:

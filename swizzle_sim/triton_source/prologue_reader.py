@@ -49,7 +49,6 @@ from swizzle_sim.triton_source.loops import (
     LOOP,
     TileLoop,
     carried_by,
-    leaves,
     loop_over_tiles,
     programs_assumed,
     unrolled,
@@ -456,8 +455,8 @@ class PrologueReader:
             if carried:
                 said = f"{', '.join(sorted(carried))}, which the loop of line {loop.stmt.lineno} changes,"
                 self.assumed.append(f"{said} moves no store off its tile")
-            if line := effects.left_after(body)[0]:
-                self.assumed.append(f"line {line} ends no program before its last tile")
+            if (end := effects.left_after(body)[0]) is not None:
+                self.refuse(end, f"the loop of line {loop.stmt.lineno} may end before its last tile", LOOP)
             if self._is_readable(loop.stop, body, answers):
                 test = ast.Compare(loop.stop, [ast.NotEq()], [ast.Name("num_pids", ast.Load())])
                 other = assign(NO_TILE, ast.UnaryOp(ast.USub(), ast.Constant(1)), loop.stmt)
@@ -511,9 +510,7 @@ class PrologueReader:
         return any(self._reads(self.inliner.functions[one], ids, seen | called) for one in called)
 
     def _refuse_other_stores(self, loop: TileLoop) -> None:
-        """Refuse a kernel that stores outside of its loop over tiles, or ends it early."""
-        if (end := leaves(loop, is_store)) is not None:
-            self.refuse(end, f"the loop of line {loop.stmt.lineno} may end before its last tile", LOOP)
+        """Refuse a kernel that stores outside of its loop over tiles."""
         for stmt in self.function.body:
             if stmt.lineno != loop.stmt.lineno and any(map(is_store, ast.walk(stmt))):
                 self.refuse(stmt, f"it stores outside of the loop of line {loop.stmt.lineno}, too", LOOP)
