@@ -126,7 +126,7 @@ def _handed_on(module: ast.Module) -> Iterator[tuple[str, str]]:
         is_named = isinstance(node, ast.Call | ast.Subscript) and any("triton.language" in str(one) for one in texts)
         is_value = isinstance(getattr(node, "ctx", None), ast.Load) and id(node) not in kept
         if is_named or (is_value and meaning.dotted(node).removesuffix(".core").removesuffix(".standard") in LANGUAGES):
-            yield ANYTHING, f"line {node.lineno}"
+            yield ANYTHING, f"line {getattr(node, 'lineno', 0)}"
 
 
 def _changed(node: ast.AST) -> Iterator[tuple[str, str]]:
