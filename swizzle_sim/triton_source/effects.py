@@ -228,11 +228,15 @@ class Effects:
         if not both and not less and self.facts.readable(stmt.test):
             return [ast.copy_location(ast.If(stmt.test, then or [ast.Pass()], other), stmt)]
         found: list[ast.stmt] = [stmt]
-        if has_store:
-            found.append(_stores_here(stmt))
         if not both:
             self.assumed.append(stmt.lineno)
-        return found
+        # of ``if a and b: store``, or ``if a or b: return``, that which can be read alone leaves some out
+        plain = [one for one in getattr(stmt.test, "values", ()) if self.facts.readable(one)]
+        is_needed = isinstance(getattr(stmt.test, "op", None), ast.And) == has_store
+        if plain and is_needed and not less and not stmt.orelse:
+            test = ast.BoolOp(stmt.test.op, plain) if len(plain) > 1 else plain[0]  # type: ignore[attr-defined]
+            return [ast.copy_location(ast.If(test, then or [ast.Pass()], []), stmt)]
+        return [*found, _stores_here(stmt)] if has_store else found
 
     def _loop(self, stmt: ast.For | ast.While) -> list[ast.stmt]:
         """A loop with a store in it: it is supposed to run where the tile does not decide how often."""
