@@ -491,23 +491,29 @@ class PrologueReader:
         rest = [stmt for stmt in noted if stored(stmt) != {loop.number} or not begun & {*map(id, ast.walk(stmt))}]
         inside = [stmt for stmt in rest if stmt.lineno >= loop.stmt.lineno]
         stop = assign(loop.number, loop.stop, loop.stmt)
-        of_all, read = slice_of([*rest, stop], {loop.number, NO_TILE})
+        of_all = slice_of([*rest, stop], {loop.number, NO_TILE})[0]
         of_trips, given = slice_of(inside, {*answers, NO_TILE})
         given -= {loop.number, GONE}
         of_ids = {one for one in given if any(self._reads(stmt, _IDS) for stmt in slice_of(loop.before, {one})[0])}
-        if of_ids or any(self._reads(stmt, _IDS) for stmt in of_trips) or programs in given:
-            what = ", ".join(sorted(of_ids | {programs} & given)) or "the program's id, or their number"
+        if of_ids or any(self._reads(stmt, (*_IDS, programs)) for stmt in of_trips):
+            what = ", ".join(sorted(of_ids)) or "the program's id, or their number"
             self.refuse(loop.stmt, f"the tile, or its store, depends on {what}, beside the index of the loop", LOOP)
-        if any(self._reads(stmt, _IDS[1:]) for stmt in of_all) or programs in read:
+        if any(self._reads(stmt, (*_IDS[1:], programs)) for stmt in of_all):
             self.refuse(loop.stmt, "where the loop ends, or what is stored, depends on the number of programs", LOOP)
 
-    def _reads(self, node: ast.AST, ids: Sequence[str], seen: frozenset[str] = frozenset()) -> bool:
-        """Whether a statement, or a function that it calls, calls one of these."""
-        if any(isinstance(one, ast.Call) and ast.unparse(one.func) in ids for one in ast.walk(node)):
+    def _reads(self, node: ast.AST, words: Sequence[str], seen: frozenset[str] = frozenset()) -> bool:
+        """Whether a statement, or a function that it calls, has a name, or calls a function, of these words."""
+        functions, unused = self.inliner.functions, set()
+        calls = [one for one in ast.walk(node) if isinstance(one, ast.Call)]
+        for call in calls:  # the tutorials' ``_compute_pid`` takes NUM_SMS, and leaves it
+            own = functions.get(ast.unparse(call.func))
+            read = {name for stmt in own.body for name in loaded(stmt)} if own is not None else set()
+            named = zip(parameters_of(own), call.args, strict=False) if own is not None else ()
+            unused |= {id(value) for one, value in named if one.arg not in read}
+        names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and id(one) not in unused}
+        if names & {*words} or any(ast.unparse(one.func) in words for one in calls):
             return True
-        names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
-        called = names & self.inliner.functions.keys() - seen
-        return any(self._reads(self.inliner.functions[one], ids, seen | called) for one in called)
+        return any(self._reads(functions[one], words, seen | {one}) for one in names & functions.keys() - seen)
 
     def _refuse_other_stores(self, loop: TileLoop) -> None:
         """Refuse a kernel that stores outside of its loop over tiles."""
