@@ -128,7 +128,7 @@ class TextCandidate:
         """Launch in which two workgroups store the same items, in words; empty where none is seen."""
         few = [one for one in points if one.grid.num_pids <= _FEW] if self._place else []
         for at in sorted(few, key=lambda one: one.rank):
-            alike = set.intersection(*(self._alike(at, draw) for draw in range(3)))
+            alike = set.intersection(*(self._alike(at, draw) for draw in range(6)))
             if alike and self._place:
                 first, second = (k % at.grid.num_pids for k in min(alike))
                 also = f" and pid {second}" if first != second else ", with two ids of another axis,"
@@ -146,7 +146,7 @@ class TextCandidate:
         with contextlib.suppress(LanguageError):  # it is not plain enough to be worked out
             form = Swizzle.parse(self._place.text)
             free = sorted({*form.form.inputs} - known.keys())
-            drawn = dict(zip(free, random.Random(draw).sample(range(101, 999), len(free)), strict=True))
+            drawn = dict(zip(free, random.Random(draw).choices(range(11, 99), k=len(free)), strict=True))
             for other in range(1 + (OTHER in free)):
                 sizes = {**drawn, **known, OTHER: other}
                 found = run(form.program, _LINE, 1, sizes, None, range(at.grid.num_pids))
