@@ -85,14 +85,9 @@ def kernel(draw: Random) -> Source:
     )
     store = f"if done == 0:\n    {plain}" if late == "done = 1" and draw.random() < 0.6 else store
     body = "\n".join(part for part in (cast, odd, maps, guard, store, late) if part)
+    waves = "total // tl.num_programs(0) * tl.num_programs(0)"
     count = draw.choice(
-        ["num_pid_m * num_pid_n"] * 4
-        + [
-            "num_pid_m * num_pid_n - 1",
-            "total // tl.num_programs(0) * tl.num_programs(0)",
-            "num_pid_n * num_pid_m",
-            "total",
-        ]
+        ["num_pid_m * num_pid_n"] * 4 + ["num_pid_m * num_pid_n - 1", waves, "num_pid_n * num_pid_m", "total"]
     )
     step = draw.choice(["tl.num_programs(0)"] * 4 + ["2 * tl.num_programs(0)", "num_pid_m"])
     start = draw.choice(["tl.program_id(0)"] * 4 + ["tl.num_programs(0) - 1 - tl.program_id(0)", "tl.program_id(0) // 2",
