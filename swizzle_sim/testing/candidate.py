@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import random
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -12,16 +14,18 @@ from swizzle_sim.language.families import family, is_spec
 from swizzle_sim.language.grid import Grid
 from swizzle_sim.language.ir import Form
 from swizzle_sim.language.swizzle import Swizzle
-from swizzle_sim.language.verdict import Budget, Counterexample
+from swizzle_sim.language.verdict import Budget, Counterexample, where_text
 from swizzle_sim.language.vm import counterexample_at, run
 from swizzle_sim.testing.called import Called
 from swizzle_sim.testing.directive import Options
-from swizzle_sim.testing.expression import names_of
+from swizzle_sim.testing.expression import names_of, value_of
 from swizzle_sim.testing.files import TEXTS, Target, is_there, targets_of
 from swizzle_sim.testing.function import FunctionCandidate
+from swizzle_sim.testing.grids_to_try import Point
 from swizzle_sim.testing.guesses import CONDITION, as_comment, guess, is_chunk
 from swizzle_sim.testing.padded import padded_counterexample
 from swizzle_sim.triton_source.mapped_text import MappedText
+from swizzle_sim.triton_source.places import OTHER
 from swizzle_sim.triton_source.prologue import Prologue, names_in, read_prologue
 from xcd_model.errors import LanguageError, OptionError, UnknownName
 
@@ -78,7 +82,9 @@ class TextCandidate:
         if prologue and prologue.counted:
             self.counted = prologue.launch, self._parse(prologue.counted.with_values(sizes)).form
         self._surplus = self._parse(prologue.surplus.with_values(sizes)) if prologue and prologue.surplus else None
+        self._loop = prologue.loop if prologue else ""
         self.tiles = prologue.extents if prologue and prologue.surplus else ()
+        self._given, self._place = sizes, prologue.place if prologue else None
 
     @classmethod
     def of(cls, swizzle: Swizzle) -> TextCandidate:
@@ -118,16 +124,51 @@ class TextCandidate:
             raise LanguageError(said, filename=self.text.filename, line=line, column=1, code="unsigned")
         return replace(found, line=line, message=found.message.replace(f"line {found.line}:", f"line {line}:", 1))
 
+    def stored_twice(self, points: Iterable[Point]) -> str:
+        """Launch in which two workgroups store the same items, in words; empty where none is seen."""
+        few = [one for one in points if one.grid.num_pids <= _FEW] if self._place else []
+        for at in sorted(few, key=lambda one: one.rank):
+            alike = set.intersection(*(self._alike(at, draw) for draw in range(6)))
+            if alike and self._place:
+                first, second = (k % at.grid.num_pids for k in min(alike))
+                also = f" and pid {second}" if first != second else ", with two ids of another axis,"
+                where = where_text(at.grid, at.num_xcds)
+                return f"line {self._place.lines[-1]} stores the same items in pid {first}{also} {where}"
+        return ""
+
+    def _alike(self, at: Point, draw: int) -> set[tuple[int, int]]:
+        """Pairs of workgroups that store to one place; those with a second id of another axis are counted behind."""
+        assert self._place is not None
+        own = {name: value_of(one, at.grid, at.num_xcds, {}) for name, one in self._given.items()}
+        counts = {**at.grid.counts, "num_xcds": at.num_xcds, "NUM_XCDS": at.num_xcds, **own}
+        known = {**{f"of_{name}": one for name, one in counts.items()}, **own, **at.sizes}
+        ids: list[int] = []
+        with contextlib.suppress(LanguageError):  # it is not plain enough to be worked out
+            form = Swizzle.parse(self._place.text)
+            free = sorted({*form.form.inputs} - known.keys())
+            drawn = dict(zip(free, random.Random(draw).choices(range(11, 99), k=len(free)), strict=True))
+            for other in range(1 + (OTHER in free)):
+                sizes = {**drawn, **known, OTHER: other}
+                found = run(form.program, _LINE, 1, sizes, None, range(at.grid.num_pids))
+                ids += [] if found.fault or found.out_of_range else found.ids.tolist()
+        return {(ids.index(one), k) for k, one in enumerate(ids) if ids.index(one) < k}
+
     def _stores_nothing(
         self, found: Counterexample, surplus: Swizzle, grid: Grid, num_xcds: int, values: Mapping[str, int]
     ) -> Counterexample:
         """A counterexample in other words, where its workgroup returns before its store, or an ``if`` is around it."""
-        if run(surplus.program, grid, num_xcds, values).ids[found.pids[0]] == 0:
+        without = run(surplus.program, grid, num_xcds, values)
+        if without.ids[found.pids[0]] == 0:
             return found
+        if without.out_of_range and without.out_of_range.value < 0:
+            said = f"{self._loop}, which is not {grid.num_pids} {where_text(grid, num_xcds)}"
+            return replace(found, message=said)
         said = re.sub(r"computes \w+ = -1, outside 0\.\.\d+", "stores no tile", found.message)
         return replace(found, message=said)
 
 
+_FEW = 40  # workgroups of a launch in which stores are compared
+_LINE = Grid((2**31 - 1,))  # in which a number is a tile
 _ASSIGNED = re.compile(r"^(\w+) = (\d+)$", re.MULTILINE)
 # Faults of the language that are none of C: what C computes there, the language does not say.
 _OF_C = {

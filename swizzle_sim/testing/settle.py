@@ -46,6 +46,10 @@ def settle(candidate: Candidate, outcome: Outcome, options: Options, where: Wher
         raise OptionError(options.unsure, code="unsure")
     if not outcome.holds:
         return diagnosed(candidate, outcome, options, stated)
+    twice = candidate.stored_twice(points_of(candidate, options)) if isinstance(candidate, TextCandidate) else ""
+    if twice:
+        said = f"{candidate.name}: {twice}: say which names hold the tile that is stored (answer=)"
+        raise OptionError(said, code="unsure")
     form = provable_form(candidate, options)
     if form is None or callable(stated):
         return outcome
@@ -283,8 +287,7 @@ def _holds_further(candidate: Candidate, holds: Holds) -> bool:
     kind, left, budget = kind_of(candidate.form), _FURTHER, Budget(CHECK_STEPS)
     sides = sides[::3] if kind == "box" else sides
     for chosen in product(sides, repeat={"line": 1, "box": 3}.get(kind, 2)):
-        grid = as_grid(chosen, kind)
-        if grid.num_pids > left or not holds(grid, USUAL_XCDS):
+        if math.prod(chosen) > left or not holds(grid := as_grid(chosen, kind), USUAL_XCDS):
             continue
         left -= grid.num_pids
         try:

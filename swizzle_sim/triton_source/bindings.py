@@ -6,6 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
+from swizzle_sim.triton_source.aliases import LANGUAGES, Aliases
+
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 IMPORTS = re.compile(r"(from \S+ )?import ")
 ANYTHING = "*"  # bound by what may bind every name
@@ -22,9 +24,8 @@ def bindings(module: ast.Module) -> dict[str, list[str]]:
     for name, said in [*bound(module.body), *(one for inner in outside for one in _from_inside(inner))]:
         if said not in found.setdefault(name, []):
             found[name].append(said)
-    for node in ast.walk(module):
-        for name, said in _changed(node):
-            found.setdefault(name, []).append(said)
+    for name, said in [*(one for node in ast.walk(module) for one in _changed(node)), *_handed_on(module)]:
+        found.setdefault(name, []).append(said)
     for name, every in found.items():  # what is called, divided by or read of None fails
         found[name] = [one for one in every if one != f"{name} = None"] or every
     return found
@@ -109,6 +110,25 @@ def _from_inside(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[t
             yield name, said
 
 
+def _handed_on(module: ast.Module) -> Iterator[tuple[str, str]]:
+    """Places where Triton's language is handed on or changed by another name than ``tl``: any of its names may be."""
+    meaning, kept = Aliases(module), set()
+    for node in ast.walk(module):
+        match node:
+            case ast.Attribute(value, attr, ast.Load()) if not attr.startswith("__"):
+                kept.add(id(value))
+            case ast.Attribute(ast.Name("tl") as value, _, ast.Store() | ast.Del()) | ast.Assign([ast.Name()], value):
+                kept.add(id(value))
+            case ast.Call(ast.Name("getattr" | "hasattr" | "setattr" | "delattr"), [ast.Name("tl") as value, *_]):
+                kept.add(id(value))
+    for node in ast.walk(module):
+        texts = [one.value for one in ast.iter_child_nodes(node) if isinstance(one, ast.Constant)]
+        is_named = isinstance(node, ast.Call | ast.Subscript) and any("triton.language" in str(one) for one in texts)
+        is_value = isinstance(getattr(node, "ctx", None), ast.Load) and id(node) not in kept
+        if is_named or (is_value and meaning.dotted(node).removesuffix(".core").removesuffix(".standard") in LANGUAGES):
+            yield ANYTHING, f"line {getattr(node, 'lineno', 0)}"
+
+
 def _changed(node: ast.AST) -> Iterator[tuple[str, str]]:
     """What is changed of a module: ``tl.cdiv = ...``, ``setattr(tl, "cdiv", ...)``; or any name at all."""
     match node:
@@ -116,7 +136,7 @@ def _changed(node: ast.AST) -> Iterator[tuple[str, str]]:
             yield f"{value.id}.{attr}", f"line {node.lineno}"
         case ast.Call(ast.Name("setattr" | "delattr"), [ast.Name(name), named, *_]):
             yield (f"{name}.{named.value!s}" if isinstance(named, ast.Constant) else name), f"line {node.lineno}"
-        case ast.Call(ast.Name("setattr" | "delattr"), [ast.Subscript(), *_]) | ast.Call(ast.Name("exec")):
+        case ast.Call(ast.Name("setattr" | "delattr"), [ast.Subscript(), *_]) | ast.Call(ast.Name("exec" | "eval")):
             yield ANYTHING, f"line {node.lineno}"
         case ast.Call(ast.Name(name), [ast.Name("tl" | "triton" as given), *_]) if name not in ("getattr", "hasattr"):
             yield given, f"line {node.lineno}"

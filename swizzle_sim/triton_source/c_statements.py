@@ -570,7 +570,19 @@ class Statements:
         function = ast.Name(own, ast.Load()) if own else library
         every = [self._made_of(one) for one in (called(place)[1] if own else [place])]
         given = [one[0] if len(one) == 1 else ast.Tuple(one, ast.Load()) for one in every]
-        return placed(ast.Expr(ast.Call(function, given if own else [ast.Constant(0), *given], [])), node)
+        exact = [ast.keyword("exact", one) for one in self._exact(place)] if word == "store" else []
+        return placed(ast.Expr(ast.Call(function, given if own else [ast.Constant(0), *given], exact)), node)
+
+    def _exact(self, place: Node) -> list[ast.expr]:
+        """An element of memory that a parameter points to, as a pointer and an index; nothing of any other place."""
+        base, index = place.child_by_field_name("argument"), place.child_by_field_name("indices")
+        if base is None or index is None or base.type != "identifier" or len(parts(index)) != 1:
+            return []
+        known, (value, before) = self.names.find(text_of(base)), apart(parts(index)[0], self.names)
+        is_plain = (
+            known is not None and known == self.names.scopes[0].get(known.name) and value.is_number and not before
+        )
+        return [ast.Tuple([named(known.name, place), value.tree], ast.Load())] if known and is_plain else []
 
     def _called(self, node: Node) -> list[ast.stmt]:
         """Call by itself: of a function of the file that hands out values, or of whatever may change what it takes."""

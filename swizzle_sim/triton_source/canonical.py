@@ -5,14 +5,16 @@ from __future__ import annotations
 import ast
 import copy
 import re
+from pathlib import Path
 from typing import Any
 
 from swizzle_sim.language.rules import RESERVED
-from swizzle_sim.triton_source.aliases import Aliases, top_level
-from swizzle_sim.triton_source.bindings import IMPORTS, bound, changed_inside, local_names
+from swizzle_sim.triton_source.aliases import LANGUAGES, Aliases, top_level
+from swizzle_sim.triton_source.bindings import ANYTHING, IMPORTS, bound, changed_inside, local_names
 from swizzle_sim.triton_source.builders import as_expression
 from swizzle_sim.triton_source.definitions import rounded_up
 from swizzle_sim.triton_source.imports import Imports
+from swizzle_sim.triton_source.prologue_text import Premise
 from swizzle_sim.triton_source.slices import assign, loaded
 from swizzle_sim.triton_source.source_file import SourceFile, is_integer, parameters_of
 from swizzle_sim.triton_source.wrapped import TUNERS
@@ -71,7 +73,9 @@ def _add(
     copied = found[key] = copy.copy(function)
     body = [copy.deepcopy(stmt) for stmt in function.body]
     if not source.in_c:
-        body = Doubts(function, source).visit(ast.Module(body, [])).body
+        doubts = Doubts(function, source)
+        body = doubts.visit(ast.Module(body, [])).body
+        copied.assumed = [*map(Premise, sorted(doubts.supposed))]  # type: ignore[attr-defined]
     copied.body = [spelling.visit(stmt) for stmt in body]
     if foreign:
         copied.is_of_header = source.in_c  # type: ignore[attr-defined]
@@ -92,6 +96,7 @@ class Doubts(ast.NodeTransformer):
 
     def __init__(self, function: ast.FunctionDef, source: SourceFile):
         self.source, self.local, self.changed = source, local_names(function), changed_inside(function)
+        self.supposed: set[str] = set()
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         """A name that is changed from inside another function, or bound more than once."""
@@ -109,7 +114,7 @@ class Doubts(ast.NodeTransformer):
                 one for one in self.source.bindings.get(root, ()) if not IMPORTS.match(one)
             ]
             why = f"{root}, which is no module here," if root in self.local or given else ""
-            why = why or self.source.doubt(whole) or self._of_another(root)
+            why = why or self.source.doubt(whole) or self._of_another(root, whole)
             if why:
                 raise self.source.error(node, f"{why} is not modelled")
         elif root not in self.local and (why := self.source.doubt(whole)):
@@ -155,13 +160,18 @@ class Doubts(ast.NodeTransformer):
         )
         return self.source.doubt(name) or ("" if known or not said else f"{name}, which is bound otherwise,")
 
-    def _of_another(self, name: str) -> str:
+    def _of_another(self, name: str, whole: str) -> str:
         """Why ``tl``, which a file imports from another of its own tree, is not Triton's."""
         home = Imports.of(self.source).file_of(name)
         if home is None:
             return ""
         said = home.bindings.get(name, [f"from {home.stem} import {name}"])
         plain = len(said) == 1 and IMPORTS.match(said[0])
+        if whole in home.bindings or ANYTHING in home.bindings:
+            return f"{whole}, which {home.stem} changes,"
+        if not plain and _stands_with_triton(home, name):
+            self.supposed.add(f"{name} of {Path(home.filename).parent.name} is Triton's")
+            return ""
         return "" if plain else f"{name} of {home.stem}, which is no module there,"
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
@@ -179,6 +189,21 @@ class Doubts(ast.NodeTransformer):
         place.body = [assign(name, _unread(what, node), node) for name in names] or place.body
         place.test = _unread(what, node)
         return ast.fix_missing_locations(ast.copy_location(place, node))
+
+
+def _stands_with_triton(home: SourceFile, name: str) -> bool:
+    """Whether a file imports a name of Triton's, and Triton, in one branch of an ``if``, and stands in for both else.
+
+    Where the stand-ins are taken, what their ``jit`` makes is no kernel of Triton's.
+    """
+    for one in (one for one in home.tree.body if isinstance(one, ast.If)):
+        meant, branches = (
+            Aliases(ast.Module(one.body, [])).names,
+            [dict(bound(part)) for part in (one.body, one.orelse)],
+        )
+        if meant.get("triton") == "triton" and meant.get(name) in ("triton", *LANGUAGES):
+            return all(home.bindings[each] == [part.get(each) for part in branches] for each in ("triton", name))
+    return False
 
 
 def _unread(why: str, node: ast.AST) -> ast.expr:

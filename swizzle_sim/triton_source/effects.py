@@ -24,7 +24,7 @@ OWN_ID = "own id "  # before an axis: an id that the tile is computed from, wher
 MOVED = "moved"  # beside a coordinate that is moved by a number of tiles
 SHIFTED = "shifted"  # beside an address to which a number is added
 UNFOLLOWED = "unfollowed"  # beside what a call of C hands on that is not read: how is not known
-_GONE = "has_returned"
+GONE = "has_returned"
 # What arrives of a source: all of it, or parts, each with its divisor and a star where it has been multiplied. A
 # quotient and a remainder of one divisor, one of them multiplied, are all of it. All of it has its factors there.
 _ALL = frozenset({("all", "")})
@@ -73,6 +73,7 @@ class Effects:
         self._masks: dict[int, list[ast.expr]] = {}  # of a statement that stores
         self._addressed: dict[int, set[str]] = {}  # names that a statement's stores are to
         self._bases: dict[int, str] = {}  # pointer that a statement stores to
+        self._places: dict[int, list[ast.expr]] = {}  # of a statement that plainly stores: what says where
         self._adds = False  # whether it adds to memory, as programs that share a tile do
         plain = [name for stmt in body if isinstance(stmt, ast.Assign) for name in stored(stmt)]
         every = [one.id for stmt in body for one in ast.walk(stmt) if isinstance(one, ast.Name)
@@ -84,7 +85,7 @@ class Effects:
                        or (name in facts.given and f"{name} = {name}" not in texts)}  # fmt: skip
         self._counts = {text for one in answers for text in self._sizes(one)} - {"?"}
         needed = slice_of(body, set(answers))[0]
-        self._own_axes = {literal_axis(call) for stmt in needed for call in source.id_calls(stmt)}
+        self.own_axes = {literal_axis(call) for stmt in needed for call in source.id_calls(stmt)}
         self._follow(body, {})
         whole = [key for key, flow in self._flows.items() if set(self.answers) <= flow.keys()]
         self._stores = {*whole} or {*self._flows}
@@ -117,27 +118,36 @@ class Effects:
         if end and not any(_has_store(one) for one in notes[:end]):  # who returns before has no tile, and nobody else
             left = [_OneFlag().visit(one) for one in notes[:end]]
             return [assign(NO_TILE, ast.Constant(0), place), *left, *(one for one in notes[end:] if not _has_note(one))]
-        first = [assign(NO_TILE, ast.Constant(1), place), assign(_GONE, ast.Constant(0), place)]
+        first = [assign(NO_TILE, ast.Constant(1), place), assign(GONE, ast.Constant(0), place)]
         return [*first, *notes]
 
-    def left_after(self, body: list[ast.stmt], stores: bool = False) -> tuple[int, bool]:
-        """Line of a ``return`` or ``break`` behind a store, which ends a loop over tiles, or 0; whether it stores."""
+    def left_after(self, body: list[ast.stmt], stores: bool = False) -> tuple[ast.stmt | None, bool]:
+        """The ``return`` or ``break`` behind a store that ends a loop over tiles, if any, and whether it stores."""
         for stmt in body:
             if isinstance(stmt, ast.Return | ast.Break) and stores:
-                return stmt.lineno, stores
+                return stmt, stores
+            is_loop = isinstance(stmt, ast.For | ast.While)
             for part in (getattr(stmt, "body", []), getattr(stmt, "orelse", [])):
-                kept = [
-                    one for one in part if not (isinstance(stmt, ast.For | ast.While) and isinstance(one, ast.Break))
-                ]
-                line, stores = self.left_after(kept, stores)
-                if line:
-                    return line, stores
+                end, stores = self.left_after(part, stores)
+                if end is not None and not (is_loop and isinstance(end, ast.Break)):  # of that loop alone
+                    return end, stores
             stores = stores or id(stmt) in self._stores
-        return 0, stores
+        return None, stores
 
     def stores(self, stmt: ast.stmt) -> bool:
         """Whether a statement stores something, however deep."""
         return any(id(one) in self._flows for one in ast.walk(stmt))
+
+    def places(self, body: Sequence[ast.stmt]) -> list[tuple[ast.stmt, ast.expr]]:
+        """What says where each statement stores; none where one of them may not be reached, adds, or is not plain."""
+        found = [(stmt, one) for stmt in body for one in self._places.get(id(stmt), ())]
+        tests = [(stmt, one) for stmt in body for one in _masks(self._masks.get(id(stmt), []), self.facts.values)]
+        found += [
+            (stmt, one) for stmt, test in tests for one in ast.iter_child_nodes(test) if isinstance(one, ast.expr)
+        ]
+        unsure = {*self.assumed} - {stmt.lineno for stmt, _ in tests}  # a mask is the same where what it compares is
+        odd = self._flows.keys() - self._places or self._flows.keys() - {*map(id, body)} or unsure or self._adds
+        return [] if odd or not all(isinstance(test, ast.Compare) for _, test in tests) else found
 
     def carried(self, body: list[ast.stmt]) -> set[str]:
         """Names that a store in a loop's body is to, and that an earlier trip may have changed."""
@@ -151,7 +161,7 @@ class Effects:
         found: list[ast.stmt] = []
         for stmt in body:
             if isinstance(stmt, ast.Return | ast.Continue | ast.Break):
-                found.append(assign(_GONE, ast.Constant(1), stmt))
+                found.append(assign(GONE, ast.Constant(1), stmt))
             elif isinstance(stmt, ast.If):
                 found += self._if(stmt)
             elif isinstance(stmt, ast.With):
@@ -218,11 +228,15 @@ class Effects:
         if not both and not less and self.facts.readable(stmt.test):
             return [ast.copy_location(ast.If(stmt.test, then or [ast.Pass()], other), stmt)]
         found: list[ast.stmt] = [stmt]
-        if has_store:
-            found.append(_stores_here(stmt))
         if not both:
             self.assumed.append(stmt.lineno)
-        return found
+        # of ``if a and b: store``, or ``if a or b: return``, that which can be read alone leaves some out
+        plain = [one for one in getattr(stmt.test, "values", ()) if self.facts.readable(one)]
+        is_needed = isinstance(getattr(stmt.test, "op", None), ast.And) == has_store
+        if plain and is_needed and not less and not stmt.orelse:
+            test = ast.BoolOp(stmt.test.op, plain) if len(plain) > 1 else plain[0]  # type: ignore[attr-defined]
+            return [ast.copy_location(ast.If(test, then or [ast.Pass()], []), stmt)]
+        return [*found, _stores_here(stmt)] if has_store else found
 
     def _loop(self, stmt: ast.For | ast.While) -> list[ast.stmt]:
         """A loop with a store in it: it is supposed to run where the tile does not decide how often."""
@@ -306,6 +320,10 @@ class Effects:
                 continue
             if id(call) in within:
                 self.assumed.append(call.lineno)
+            elif name == "store" and isinstance(stmt, ast.Expr) and stmt.value is call:
+                exact = [word.value for word in call.keywords if word.arg == "exact"] if self.source.in_c else parts
+                each = [one for part in exact for one in getattr(part, "elts", [part]) if ast.unparse(one) != "tl"]
+                self._places |= {id(stmt): each} if exact else {}
             self._flows[id(stmt)] = _together(self._flows.get(id(stmt), {}), flow)
             self._addressed.setdefault(id(stmt), set()).update(*map(loaded, parts))
             first = next((one for one in parts if not isinstance(one, ast.Constant)), None)
@@ -367,7 +385,7 @@ class Effects:
         """Id of an axis that the tile is not computed from."""
         if not (isinstance(value, ast.Call) and self.source.is_id(value)):
             return {}
-        if literal_axis(value) in self._own_axes:
+        if literal_axis(value) in self.own_axes:
             return {f"{OWN_ID}{literal_axis(value)}": _ALL}
         name = f"program_id({literal_axis(value)})"
         self._lines[name] = getattr(value, "lineno", 1)
@@ -679,22 +697,22 @@ class _OneFlag(ast.NodeTransformer):
     """Puts `NO_TILE` for the flag of those that have returned."""
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        return ast.copy_location(ast.Name(NO_TILE, node.ctx), node) if node.id == _GONE else node
+        return ast.copy_location(ast.Name(NO_TILE, node.ctx), node) if node.id == GONE else node
 
 
 def _stores_here(place: ast.AST) -> ast.stmt:
-    test = ast.copy_location(ast.Compare(ast.Name(_GONE, ast.Load()), [ast.Eq()], [ast.Constant(0)]), place)
+    test = ast.copy_location(ast.Compare(ast.Name(GONE, ast.Load()), [ast.Eq()], [ast.Constant(0)]), place)
     found = ast.If(test, [assign(NO_TILE, ast.Constant(0), place)], [])
     return ast.copy_location(found, place)
 
 
 def _is_note(stmt: ast.stmt) -> bool:
     """Whether a statement says that a workgroup stores here."""
-    return isinstance(stmt, ast.If) and _GONE in {one.id for one in ast.walk(stmt.test) if isinstance(one, ast.Name)}
+    return isinstance(stmt, ast.If) and GONE in {one.id for one in ast.walk(stmt.test) if isinstance(one, ast.Name)}
 
 
 def _has_note(stmt: ast.stmt) -> bool:
-    return bool(stored(stmt) & {NO_TILE, _GONE})
+    return bool(stored(stmt) & {NO_TILE, GONE})
 
 
 def _has_store(stmt: ast.stmt) -> bool:
@@ -706,6 +724,6 @@ def _may_leave(notes: list[ast.stmt]) -> bool:
     for one in notes:
         if _is_note(one):
             return False
-        if _GONE in stored(one):
+        if GONE in stored(one):
             return True
     return True

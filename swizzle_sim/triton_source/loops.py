@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from swizzle_sim.language.ir import GRID_NAMES
-from swizzle_sim.triton_source.slices import assign, loaded, own_statements, slice_of, stored
+from swizzle_sim.triton_source.slices import assign, loaded, slice_of, stored
 
 LOOP = "loop"  # code of an error: a loop that does not meet every tile once, as far as can be told
 _RANGES = ("range", "tl.range", "tl.static_range")
@@ -52,7 +52,7 @@ def programs_assumed(
     """Name that is supposed to hold the number of programs; empty where the launch itself gives it."""
     values = {one.targets[0].id: one.value for one in loop.before
               if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name)}  # fmt: skip
-    _refuse_ids(loop, answers, refuse)
+    _refuse_axes(loop, refuse)
     step = loop.step
     stores = [one.id for stmt in loop.before for one in ast.walk(stmt) if isinstance(one, ast.Name)
               and isinstance(one.ctx, ast.Store)]  # fmt: skip
@@ -92,33 +92,17 @@ def programs_assumed(
     return ast.unparse(step) if named else ""
 
 
-def _refuse_ids(loop: TileLoop, answers: Sequence[str], refuse: Callable[[ast.AST, str, str], None]) -> None:
-    """Refuse a loop that starts by one axis and goes on by another, or whose tile depends on the program beside it."""
+def _refuse_axes(loop: TileLoop, refuse: Callable[[ast.AST, str, str], None]) -> None:
+    """Refuse a loop that starts by one axis and goes on by another."""
     first, _ = slice_of(loop.before, loaded(loop.start) | loaded(loop.step))
     axes = {ast.unparse(call) for stmt in [*first, ast.Expr(loop.start), ast.Expr(loop.step)] for call in _ids(stmt)}
     if len({text.partition("(")[2] for text in axes}) > 1:
         refuse(loop.stmt, f"a program starts and goes on by {' and '.join(sorted(axes))}: two axes", LOOP)
-    needed, read = slice_of(loop.stmt.body, {*answers})
-    of_ids = {name for name in read - {loop.number} if any(map(_ids, slice_of(loop.before, {name})[0]))}
-    if of_ids or any(map(_ids, needed)):
-        what = ", ".join(sorted(of_ids)) or "the program's id, or their number"
-        refuse(loop.stmt, f"the tile depends on {what}, beside the index of the loop", LOOP)
 
 
 def _ids(node: ast.AST) -> list[ast.Call]:
     return [one for one in ast.walk(node) if isinstance(one, ast.Call)
             and ast.unparse(one.func) in ("tl.program_id", "tl.num_programs")]  # fmt: skip
-
-
-def leaves(loop: TileLoop, is_store: Callable[[ast.AST], bool]) -> ast.stmt | None:
-    """Statement behind a store that ends a loop over tiles before its last one."""
-    lines = [one.lineno for one in ast.walk(loop.stmt) if isinstance(one, ast.Call) and is_store(one)]
-    inner = [one for one in own_statements(loop.stmt) if isinstance(one, ast.For | ast.While)]
-    theirs = {id(one) for outer in inner for one in ast.walk(outer) if isinstance(one, ast.Break)}
-    ends = [
-        one for one in own_statements(loop.stmt) if isinstance(one, ast.Break | ast.Return) and id(one) not in theirs
-    ]
-    return next((one for one in ends if lines and one.lineno > min(lines)), None)
 
 
 def carried_by(loop: TileLoop | None, test: ast.expr) -> set[str]:

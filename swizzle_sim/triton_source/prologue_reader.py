@@ -10,6 +10,7 @@ early ``return``, is read beside it. Whatever else is needed is refused with its
 from __future__ import annotations
 
 import ast
+import contextlib
 import copy
 import re
 from collections.abc import Mapping, Sequence
@@ -42,18 +43,18 @@ from swizzle_sim.triton_source.definitions import (
     reads_only,
     rounded_up,
 )
-from swizzle_sim.triton_source.effects import NO_TILE, OWN_ID, Effects, Facts, is_store
+from swizzle_sim.triton_source.effects import GONE, NO_TILE, OWN_ID, Effects, Facts, is_store
 from swizzle_sim.triton_source.inlining import Inliner
 from swizzle_sim.triton_source.loops import (
     LOOP,
     TileLoop,
     carried_by,
-    leaves,
     loop_over_tiles,
     programs_assumed,
     unrolled,
 )
 from swizzle_sim.triton_source.mapped_text import MappedText, written_line
+from swizzle_sim.triton_source.places import place_of
 from swizzle_sim.triton_source.prologue_text import Premise, Prologue
 from swizzle_sim.triton_source.slices import assign, loaded, own_statements, slice_of, stored, stored_outside_loops
 from swizzle_sim.triton_source.source_file import (
@@ -66,11 +67,13 @@ from swizzle_sim.triton_source.source_file import (
     tuned_values,
 )
 from swizzle_sim.triton_source.tile_flow import TileFlow
+from xcd_model.errors import LanguageError
 
 _LATE = (
     "after the first memory access (line {line}); move what computes a tile into a function and check that, or enclose "
     "it between '# swizzle: begin' and '# swizzle: end'"
 )
+_IDS = ("tl.program_id", "tl.num_programs")
 _OF_AN_ID = re.compile(r"(?:^|_)\w?(?:id|idx|index)$")  # parameter that is an id, where the first is none
 _ARITHMETIC = (
     ast.expr_context, ast.operator, ast.cmpop, ast.boolop, ast.unaryop, ast.Name, ast.BinOp, ast.UnaryOp, ast.BoolOp,
@@ -92,6 +95,8 @@ class PrologueReader:
         self.inliner = Inliner(functions, source.filename, self.function)
         self.flow = TileFlow(self.function.body, source)
         self._stop = ""  # of a loop over tiles: how many there are
+        self._loop = ""  # where it ends, in words
+        self._place: list[ast.stmt] = []  # where it stores
         self.assumed: list[str] = []
         believed = {getattr(node, "believed", "") for one in functions.values() for node in ast.walk(one)}
         self.assumed += map(Premise, sorted(believed - {""}))
@@ -138,6 +143,11 @@ class PrologueReader:
             extents = tuple(f"of_{side}" if side in GRID_NAMES else side for side in extents)
         launch = " * ".join(f"({side})" for side in extents) if extents else self._launch(spelled, axes, body)
         text = self._text([*self._constants(body), *body, *last], tuple(spelled))
+        place = None
+        with contextlib.suppress(LanguageError):  # a call in it may be none that can be put in place
+            stored_at = self.inliner.block(_with_literal_axes(self._place))
+            whole_place = [*self._constants(stored_at), *stored_at]
+            place = self._text(whole_place, ()) if stored_at and axes == 1 and not extents else None
         fixed = constant_counts([*self._constants(body), *body])
         return Prologue(
             text,
@@ -158,6 +168,8 @@ class PrologueReader:
             strides=self.strides,
             is_wide="int64" in ast.unparse(self.source.function(self.name)),
             unsure=self._recounted(body, answers, spelled),
+            loop=self._loop,
+            place=place,
         )
 
     def _of_function(self) -> tuple[list[ast.stmt], list[str], list[str]]:
@@ -434,6 +446,7 @@ class PrologueReader:
             found = [*found, assign(NO_TILE, ast.Constant(0), place)] if loop is not None else found
         if loop is not None:
             programs = programs_assumed(loop, self.parameters, answers, self.refuse)
+            self._refuse_programs(loop, found, answers, programs)
             self._refuse_other_stores(loop)
             self.assumed += [f"line {one.lineno} stores each tile once" for one in loop.steps if effects.stores(one)]
             if programs:
@@ -442,13 +455,13 @@ class PrologueReader:
             if carried:
                 said = f"{', '.join(sorted(carried))}, which the loop of line {loop.stmt.lineno} changes,"
                 self.assumed.append(f"{said} moves no store off its tile")
-            if line := effects.left_after(body)[0]:
-                self.assumed.append(f"line {line} ends no program before its last tile")
+            if (end := effects.left_after(body)[0]) is not None:
+                self.refuse(end, f"the loop of line {loop.stmt.lineno} may end before its last tile", LOOP)
             if self._is_readable(loop.stop, body, answers):
                 test = ast.Compare(loop.stop, [ast.NotEq()], [ast.Name("num_pids", ast.Load())])
-                found.append(
-                    ast.copy_location(ast.If(test, [assign(NO_TILE, ast.Constant(1), loop.stmt)], []), loop.stmt)
-                )
+                other = assign(NO_TILE, ast.UnaryOp(ast.USub(), ast.Constant(1)), loop.stmt)
+                found.append(ast.copy_location(ast.If(test, [other], []), loop.stmt))
+                self._loop = f"the loop of line {loop.stmt.lineno} ends at {ast.unparse(loop.stop)}"
             else:
                 self.assumed.append(f"{ast.unparse(loop.stop)} counts the tiles (line {loop.stmt.lineno})")
         lines = sorted(set(effects.assumed))
@@ -457,6 +470,7 @@ class PrologueReader:
                                 f"leave{'s' * (len(lines) == 1)} no workgroup out")  # fmt: skip
         self.strides = tuple(sorted(effects.strides)) if not effects.changed else ()
         if effects.changed:
+            self._place = place_of(self._around(), body, effects)
             self.assumed.append(f"what is stored to after line {effects.changed} is as distinct as the tile")
         given = [assign(name, ast.UnaryOp(ast.USub(), ast.Constant(1)), place) for name in answers
                  if name not in self.parameters]  # fmt: skip
@@ -468,10 +482,41 @@ class PrologueReader:
                 for name in answers]  # fmt: skip
         return max(each, key=len, default=set())
 
+    def _refuse_programs(self, loop: TileLoop, noted: list[ast.stmt], answers: Sequence[str], programs: str) -> None:
+        """Refuse a loop whose end, tile or stores depend on how many programs there are, or on which beside its index.
+
+        It is read for as many programs as tiles, of which each makes one trip.
+        """
+        begun = {id(one) for one in (*loop.before, loop.start, loop.step)}  # how the index begins, and goes on
+        rest = [stmt for stmt in noted if stored(stmt) != {loop.number} or not begun & {*map(id, ast.walk(stmt))}]
+        inside = [stmt for stmt in rest if stmt.lineno >= loop.stmt.lineno]
+        stop = assign(loop.number, loop.stop, loop.stmt)
+        of_all = slice_of([*rest, stop], {loop.number, NO_TILE})[0]
+        of_trips, given = slice_of(inside, {*answers, NO_TILE})
+        given -= {loop.number, GONE}
+        of_ids = {one for one in given if any(self._reads(stmt, _IDS) for stmt in slice_of(loop.before, {one})[0])}
+        if of_ids or any(self._reads(stmt, (*_IDS, programs)) for stmt in of_trips):
+            what = ", ".join(sorted(of_ids)) or "the program's id, or their number"
+            self.refuse(loop.stmt, f"the tile, or its store, depends on {what}, beside the index of the loop", LOOP)
+        if any(self._reads(stmt, (*_IDS[1:], programs)) for stmt in of_all):
+            self.refuse(loop.stmt, "where the loop ends, or what is stored, depends on the number of programs", LOOP)
+
+    def _reads(self, node: ast.AST, words: Sequence[str], seen: frozenset[str] = frozenset()) -> bool:
+        """Whether a statement, or a function that it calls, has a name, or calls a function, of these words."""
+        functions, unused = self.inliner.functions, set()
+        calls = [one for one in ast.walk(node) if isinstance(one, ast.Call)]
+        for call in calls:  # the tutorials' ``_compute_pid`` takes NUM_SMS, and leaves it
+            own = functions.get(ast.unparse(call.func))
+            read = {name for stmt in own.body for name in loaded(stmt)} if own is not None else set()
+            named = zip(parameters_of(own), call.args, strict=False) if own is not None else ()
+            unused |= {id(value) for one, value in named if one.arg not in read}
+        names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and id(one) not in unused}
+        if names & {*words} or any(ast.unparse(one.func) in words for one in calls):
+            return True
+        return any(self._reads(functions[one], words, seen | {one}) for one in names & functions.keys() - seen)
+
     def _refuse_other_stores(self, loop: TileLoop) -> None:
-        """Refuse a kernel that stores outside of its loop over tiles, or ends it early."""
-        if (end := leaves(loop, is_store)) is not None:
-            self.refuse(end, f"the loop of line {loop.stmt.lineno} may end before its last tile", LOOP)
+        """Refuse a kernel that stores outside of its loop over tiles."""
         for stmt in self.function.body:
             if stmt.lineno != loop.stmt.lineno and any(map(is_store, ast.walk(stmt))):
                 self.refuse(stmt, f"it stores outside of the loop of line {loop.stmt.lineno}, too", LOOP)

@@ -54,6 +54,10 @@ class Prologue:
         The text in the grid's own counts of tiles, where it reads its sizes for nothing else: what a proof speaks of.
     unsure : str
         What to say where it fails, as its tiles may be others than the names of its counts say.
+    loop : str
+        Where a loop over tiles ends, in words; where that is not their number, `surplus` is below 0.
+    place : MappedText or None
+        Where a kernel stores, as one number, where that seems to be less than the tile; see `place_of`.
     """
 
     text: MappedText
@@ -74,3 +78,5 @@ class Prologue:
     strides: tuple[str, ...] = ()
     is_wide: bool = False
     unsure: str = ""
+    loop: str = ""
+    place: MappedText | None = None

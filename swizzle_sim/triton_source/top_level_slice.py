@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from swizzle_sim.triton_source.bindings import bound
+from swizzle_sim.triton_source.slices import loaded
 
 LAST = sys.maxsize  # a line after all others
 BUILTINS = set(dir(builtins))
@@ -31,7 +32,7 @@ class TopLevelSlice:
         for stmt in body:
             match stmt:
                 case ast.If(test, inner, orelse):
-                    self._collect([*inner, *orelse], tests | _loaded(test))
+                    self._collect([*inner, *orelse], tests | loaded(test))
                 case ast.ImportFrom(names=[ast.alias(name="*")]):
                     self.stars.append(stmt)
                 case _:
@@ -109,10 +110,6 @@ def reads_of(node: ast.AST, skipped: Collection[int] = ()) -> tuple[set[str], se
         }
         later -= own - outside
     return now, later
-
-
-def _loaded(node: ast.AST) -> set[str]:
-    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)}
 
 
 def _bound(stmt: ast.stmt) -> set[str]:

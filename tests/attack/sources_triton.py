@@ -41,7 +41,8 @@ def kernel(draw: Random) -> Source:
     guard = draw.choice([
         "", "", "", f"if tile >= num_pid_m * num_pid_n:\n    {leave}", f"if pid_m >= num_pid_m - 1:\n    {leave}",
         f"if tile > 40:\n    {leave}", f"if pid_m < 0:\n    {leave}", f"if (pid_m == 1) & (pid_n == 2):\n    {leave}",
-        f"if num_pid_m > 4:\n    if pid_n == 0:\n        {leave}",
+        f"if num_pid_m > 4:\n    if pid_n == 0:\n        {leave}", f"if tile != tl.program_id(0):\n    {leave}",
+        f"if tile >= num_pid_m * num_pid_n // tl.num_programs(0) * tl.num_programs(0):\n    {leave}",
     ])  # fmt: skip
     plain = "tl.store(c_ptr + pid_m * num_pid_n + pid_n, 1)"
     store = draw.choice([plain] * 12 + [
@@ -85,7 +86,10 @@ def kernel(draw: Random) -> Source:
     )
     store = f"if done == 0:\n    {plain}" if late == "done = 1" and draw.random() < 0.6 else store
     body = "\n".join(part for part in (cast, odd, maps, guard, store, late) if part)
-    count = draw.choice(["num_pid_m * num_pid_n"] * 4 + ["num_pid_m * num_pid_n - 1", "num_pid_n * num_pid_m", "total"])
+    waves = "total // tl.num_programs(0) * tl.num_programs(0)"
+    count = draw.choice(
+        ["num_pid_m * num_pid_n"] * 4 + ["num_pid_m * num_pid_n - 1", waves, "num_pid_n * num_pid_m", "total"]
+    )
     step = draw.choice(["tl.num_programs(0)"] * 4 + ["2 * tl.num_programs(0)", "num_pid_m"])
     start = draw.choice(["tl.program_id(0)"] * 4 + ["tl.num_programs(0) - 1 - tl.program_id(0)", "tl.program_id(0) // 2",
                                                   f"{names['turn']}(tl.program_id(0), num_pid_m * num_pid_n)"])  # fmt: skip
@@ -147,6 +151,7 @@ def _helpers(draw: Random) -> tuple[str, dict[str, str]]:
     turn = draw.choice([
         "n - 1 - t", "t", "t % 8 * (n // 8) + min(t % 8, n % 8) + t // 8", "t % 8 * (n // 8) + t // 8",
         "t if t < n // 2 else n + n // 2 - 1 - t", "(t % 256).to(tl.int8) + t - t % 256",
+        "tl.num_programs(0) - 1 - t",
     ])  # fmt: skip
     text = "@triton.jit\ndef half(a):\n    return a // 2\n@triton.jit\ndef same(a):\n    return a + 0\n"
     text += "@triton.jit\ndef put(c, a, b, n):\n    " + draw.choice([

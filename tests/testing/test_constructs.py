@@ -79,7 +79,7 @@ def test_helpers_of_other_files(written, tmp_path):
             pid = other.outer(pid, 0)
             pid_m = pid // num_pid_n
             pid_n = pid % num_pid_n
-            tl.store(c + pid_m + pid_n, 1)
+            tl.store(c + pid_m * N + pid_n, 1)
         """,
         "lib/gemm.py",
     )

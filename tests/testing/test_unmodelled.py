@@ -241,6 +241,9 @@ CDIV = {
 }  # fmt: skip
 TL = {
     "patched": f"tl.cdiv = {FLOOR}", "set": f"setattr(tl, 'cdiv', {FLOOR})", "class": f"class tl:\n    cdiv = {FLOOR}",
+    **{text.partition("{")[0]: text.format(FLOOR) for text in (
+        "triton.language.cdiv = {}", "from triton.language import core\ncore.cdiv = {}", "tl.__dict__['cdiv'] = {}", "eval(held, {})",
+        "patch('triton.language.cdiv', {}).start()", "import triton.language as T\nT.cdiv = {}", "object.__setattr__(tl, 'cdiv', {})")},
     "another module": "import other as tl", "in a function": f"def patch():\n    tl.cdiv = {FLOOR}\npatch()",
 }  # fmt: skip
 OTHER = "@triton.jit\ndef other(p, n):\n    return n - 1 - p\n"
@@ -319,6 +322,8 @@ def flat(*turned):
 LOOPS = {
     "stop": "    for t in range(tl.program_id(0), total - 1, tl.num_programs(0)):",
     "step": "    for t in range(tl.program_id(0), total, tl.num_programs(0) + 1):",
+    "stop by the programs": "    p = tl.num_programs(0)\n    for t in range(tl.program_id(0), total // p * p, tl.num_programs(0)):",
+    "left by the programs": f"    if total % tl.num_programs(0) != 0: return\n{NP}",
     "step of another axis": "    for t in range(tl.program_id(0), total, tl.num_programs(1)):",
     "start": "    for t in range(tl.program_id(0) // 2, total, tl.num_programs(0)):",
     "start by the tiles": "    for t in range(total - 1 - tl.program_id(0), total, tl.num_programs(0)):",
@@ -326,6 +331,7 @@ LOOPS = {
 }
 TRIPS = {
     "leave": (f"tl.store({AT}, 1)", "break"), "return": (f"tl.store({AT}, 1)", "return"), "skip": ("if t > 7: continue", ""),
+    "first trip": ("if t != tl.program_id(0): continue", ""), "whole waves": ("if t >= total // tl.num_programs(0) * tl.num_programs(0): break", ""),
     "once": (f"if done == 0: tl.store({AT}, 1)", "done = 1"), "masked once": (f"tl.store({AT}, 1, done == 0)", "done = 1"),
     "stride": (f"tl.store({AT}, 1)", "N = N + 1"), "pointer": ("c += 1", ""),
     "the program's own": ("pid_m = tl.program_id(0)", ""), "from trip to trip": ("pid_m = pid_m + done", "done = 1"),
@@ -512,7 +518,54 @@ def test_a_quotient_and_a_remainder_of_one_divisor_are_the_tile(tmp_path, at, is
         "int pid_m = id % num_pid_m, pid_n = id / num_pid_m;\nif (pid_m % 3 == 8u) return;\n"
         f"const int row = {at};\nc[row * num_pid_n + pid_n] += 1;\n}}\n", encoding="utf-8")  # fmt: skip
     (found,) = check_file(path, function="gemm")
-    assert ("as distinct as the tile" not in found.message) == is_whole, found.message
+    assert ("stores the same items in pid" not in found.message) == is_whole, found.message
+
+
+MASKED = "om = pid_m // 2 * BLOCK + tl.arange(0, BLOCK)\n        tl.store(c + om * N + pid_n, 1, mask={})"
+SAME = {
+    "tl.store(c + pid_n, 1)": "pid 0 and pid 1 (", MASKED.format("om < M"): "pid 0 and pid 1 (",
+    "tl.store(c + (pid_m * N + pid_n) // 2, 1)": "pid 0 and pid 1 (", "tl.store(c + pid_m * W + pid_n * W, 1)": "pid 1 and pid 2 (",
+    "b = tl.program_id(1) // 2\n        tl.store(c + (b * M + pid_m) * N + pid_n, 1)": "pid 0, with two ids of another axis, (",
+    MASKED.format("(om < M) & (pid_m % 2 == 0)"): "", "tl.store(c + tl.arange(0, BLOCK) * N + pid_m * N + (pid_n ^ pid_n), 1)": "pid 0 and pid 1 (",
+    "tl.atomic_add(c + pid_n, 1)": "", "if pid_m == 0: tl.store(c + pid_n, 1)": "", "tl.store(c + pid_m * W + (pid_n ^ 1), 1)": "",
+    "tl.store(c + pid_n, 1)\n        tl.store(c + pid_m, 1)": "", "tl.store(c + tl.load(c + pid_m), 1)": "",
+    "row = pid_m // 2\n        tl.store(c + row * N + pid_n, 1, mask=tl.load(c) > 0)": "", "put(c, pid_m // 2, N)": "",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("store", SAME)
+def test_stores_of_two_workgroups_that_plainly_meet_are_said(tmp_path, store):
+    path = tmp_path / "k.py"
+    path.write_text(triton(NP, store=store, above=PUT.format("tl.store(p + a * b, 1)")).replace("c, M", "c, W, M"))
+    (found,) = check_file(path, function="gemm")
+    assert (f"stores the same items in {SAME[store]}" in found.message) == (SAME[store] != ""), found.message
+    assert SAME[store] or found.verdict in ("tested", "refuted"), found.message
+
+
+BESIDE = "if HAS:\n    import triton\n    import triton.language as tl\nelse:\n    triton = A()\n    tl = B()\n"
+
+
+@pytest.mark.parametrize(("home", "is_proved"), [
+    (BESIDE, True), (BESIDE + f"tl.cdiv = {FLOOR}", False), (BESIDE + "tl = C()", False), (BESIDE.replace("    triton = A()\n", ""), False),
+    (BESIDE.replace("triton.language", "mine"), False), (BESIDE + f"triton.language.cdiv = {FLOOR}", False),
+    (BESIDE.replace("triton = A()", "import triton"), False), (f"import triton\nimport triton.language as tl\ntl.cdiv = {FLOOR}", False),
+])  # fmt: skip
+def test_a_package_that_stands_in_for_triton_where_it_is_not(tmp_path, home, is_proved):
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "__init__.py").write_text(home)
+    path = tmp_path / "k.py"
+    path.write_text(triton().replace("import triton\nimport triton.language as tl", "from own import tl, triton", 1))
+    (found,) = check_file(path, function="gemm")
+    assert ("proved: every" in found.message and "supposing that tl of own is Triton's" in found.message) == is_proved
+    assert is_proved or found.verdict != "proved"
+
+
+def test_a_loop_past_the_tiles_is_named(tmp_path):
+    path = tmp_path / "k.py"
+    text = re.sub(r"    num_pid_. = .*\n", "", triton(NP.replace("total,", "total + 1,")))
+    path.write_text(text.replace("M, N", "num_pid_m, num_pid_n").replace("pid_m * N", "pid_m * num_pid_n"))
+    (found,) = check_file(path, function="gemm")
+    assert "NOT a bijection" in found.message and "ends at total + 1, which is not 1" in found.message, found.message
 
 
 def test_a_store_through_a_descriptor_is_a_store(tmp_path):

@@ -60,7 +60,7 @@ def gemm(
     rows = (pid_m * BLOCK_M + tl.arange(0, BLOCK_M)) % M
     acc = tl.load(a_ptr + rows * stride_am)
     pid_k = pid_n * 2
-    tl.store(c_ptr + rows, acc + pid_k)
+    tl.store(c_ptr + rows * N + pid_n, acc + pid_k)
 
 
 # The count of columns is rounded down, so the last, ragged column is nobody's.
