@@ -11,7 +11,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from string import Template
@@ -50,35 +50,18 @@ TEXTS = ("README.md", "run.sh", "job.sbatch")  # for people, who edit them: no d
 LAUNCHED = "original.py"  # as ``kernel_original.py``, with what it reads of its package
 
 
-@dataclass(frozen=True, kw_only=True)
-class Device:
-    """As much of a GPU as a bundle says of the machine it is for, in one partition mode."""
-
-    name: str  # as `xcd_model.spec.gpu.Gpu` has them
-    title: str
-    vendor: str
-    arch: str
-    partition: str
-    xcds: int  # of the model: what the candidates were written for
-    compute_units: int
-
-
-def device_of(gpu: Gpu) -> Device:
-    """Device that a GPU description describes."""
+def device_of(gpu: Gpu) -> dict[str, Any]:
+    """As much of a GPU as a bundle says of the machine it is for, in one partition mode; its XCDs are the model's."""
     vendor = "amd" if gpu.arch.startswith("gfx") else "nvidia" if gpu.arch.startswith("sm_") else ""
     if not vendor:
         raise HardwareError(f"{gpu.name}: architecture {gpu.arch!r} is neither AMD's (gfx...) nor NVIDIA's (sm_...)")
     if vendor == "amd" and gpu.xcds == 1:
         raise HardwareError(f"{gpu.title} in {gpu.partition} mode is one XCD with one L2: there is nothing to swizzle")
-    return Device(
-        name=gpu.name,
-        title=gpu.title,
-        vendor=vendor,
-        arch=gpu.arch if vendor == "amd" else gpu.arch.rstrip("af"),  # sm_90a is the same chip as sm_90
-        partition=gpu.partition,
-        xcds=gpu.xcds,
-        compute_units=gpu.cus,
-    )
+    arch = gpu.arch if vendor == "amd" else gpu.arch.rstrip("af")  # sm_90a is the same chip as sm_90
+    return {
+        **{"name": gpu.name, "title": gpu.title, "vendor": vendor, "arch": arch, "partition": gpu.partition},
+        **{"xcds": gpu.xcds, "compute_units": gpu.cus},
+    }
 
 
 def arguments_of(launch: Launch, seed: int) -> tuple[list[list[Any]], dict[str, bytes]]:
@@ -268,7 +251,7 @@ def make_bundle(
     manifest: dict[str, Any] = {
         **{"format": FORMAT, "version": version(), "run": origin.run, "kernel": kernel.name},
         **{"function": work.launch.function, "problem": dict(kernel.problem), "source_sha256": digest(original)},
-        **{"gpu": asdict(device), "replay": origin.replay, "seed": origin.seed, "priced_with": next(compilers, None)},
+        **{"gpu": device, "replay": origin.replay, "seed": origin.seed, "priced_with": next(compilers, None)},
         "launch": {
             **{"arguments": arguments, "constexprs": dict(work.launch.constexprs), "grid": list(work.launch.grid)},
             **{"num_warps": work.launch.num_warps, "num_stages": work.launch.num_stages, "launches": kernel.launches},
@@ -304,24 +287,24 @@ def _as_others(work: Workload, gpu: Gpu, finalists: Sequence[Finalist]) -> list[
 
 
 def _candidate(
-    work: Workload, device: Device, finalist: Finalist, place: int, check: bool
+    work: Workload, device: Mapping[str, Any], finalist: Finalist, place: int, check: bool
 ) -> tuple[dict[str, Any], dict[str, bytes], list[int]]:
     """Entry in the manifest, files, and the grid that its order counts."""
     swizzle = Swizzle.parse(finalist.source, name=finalist.name)
     paid = finalist.score.price if finalist.score else None
     emission = named(paid.emission) if paid else GENERAL
-    found = rewrite_workload(work, swizzle, num_xcds=device.xcds, emission=emission)
+    found = rewrite_workload(work, swizzle, num_xcds=device["xcds"], emission=emission)
     plain = replace(emission, handed=False)  # the probe answers with a program id
-    ids = rewrite_workload(work, swizzle, num_xcds=device.xcds, emission=plain) if emission.handed else found
+    ids = rewrite_workload(work, swizzle, num_xcds=device["xcds"], emission=plain) if emission.handed else found
     cases: tuple[Case, ...] = ()
     if check and paid:
         cases = compare_interpreted(found, work)
     elif check:
-        arch = next((one for one in ARCHITECTURES if one.rstrip("a") == device.arch), device.arch)
+        arch = next((one for one in ARCHITECTURES if one.rstrip("a") == device["arch"]), device["arch"])
         cases = check_rewritten(found, work, arch).cases
     key = f"candidate_{place}"
-    order = found.guarded.swizzle.permutation(found.grid, device.xcds, work.problem)
-    probe, values = probe_source(ids.guarded.form, found.grid, device.xcds, work.problem)
+    order = found.guarded.swizzle.permutation(found.grid, device["xcds"], work.problem)
+    probe, values = probe_source(ids.guarded.form, found.grid, device["xcds"], work.problem)
     files = {
         f"{key}.py": found.text,
         f"{key}_order.bin": order.astype("<i4").tobytes(),

@@ -2,7 +2,6 @@
 
 import os
 import sys
-from dataclasses import asdict
 
 import pytest
 
@@ -18,7 +17,7 @@ from swizzle_sim.hardware.node.rocprofv3 import Rocprofv3
 from xcd_model import gpu
 from xcd_model.errors import HardwareError
 
-MI300X = asdict(device_of(gpu("mi300x")))
+MI300X = device_of(gpu("mi300x"))
 HERE = {"name": "AMD Instinct MI300X", "arch": "gfx942", "compute_units": 304}
 
 
