@@ -51,7 +51,7 @@ def tile_loops(source: EditableSource, calls: list[ProgramId]) -> list[TileLoop]
         return claimed
     pids = {name for one in own if (name := _assigned_name(source, one))}
     ids = {*pids, *map(ast.unparse, own)}  # texts that are a program's id
-    loops = [*_for_loops(source, ids), *_while_loops(source, pids)]
+    loops = list(_plain_loops(source, ids, pids))
     for loop in loops:
         _follow(source, loop, ids)
     loops = loops or list(_flat_loops(source, ids, pids))
@@ -60,19 +60,16 @@ def tile_loops(source: EditableSource, calls: list[ProgramId]) -> list[TileLoop]
     return loops
 
 
-def _for_loops(source: EditableSource, ids: set[str]) -> Iterator[TileLoop]:
+def _plain_loops(source: EditableSource, ids: set[str], pids: set[str]) -> Iterator[TileLoop]:
     for loop in nodes(source.function):
         match loop:
             case ast.For(ast.Name(tile), ast.Call(called, [start, count, step])):
                 is_range = ast.unparse(called).split(".")[-1] == "range"
                 if is_range and ast.unparse(start) in ids and not isinstance(step, ast.Constant | ast.Starred):
                     yield TileLoop(loop, tile, _text(source, count), ast.unparse(step))
-
-
-def _while_loops(source: EditableSource, pids: set[str]) -> Iterator[TileLoop]:
-    for loop, name, count in _bounded_loops(source):
-        if name in pids and len(steps := _steps(loop, name)) == 1:
-            yield TileLoop(loop, name, _text(source, count), steps[0])
+            case ast.While(ast.Compare(ast.Name(tile), [ast.Lt()], [count])) if tile in pids:
+                if len(steps := _steps(loop, tile)) == 1:
+                    yield TileLoop(loop, tile, _text(source, count), steps[0])
 
 
 def _flat_loops(source: EditableSource, ids: set[str], pids: set[str]) -> Iterator[TileLoop]:
@@ -122,19 +119,13 @@ def _count(node: ast.AST, step: str, ids: Iterable[str]) -> str | None:
 def _claimed_loops(source: EditableSource) -> Iterator[TileLoop]:
     """Loops whose tile id is what the same claim gives before the loop and once inside."""
     claims = [(node, *found) for node in nodes(source.function) if (found := _claim(source, node))]
-    for loop, tile, count in _bounded_loops(source):
-        inside = set(nodes(*loop.body))
-        own = [(node in inside, text) for node, name, text in claims if name == tile]
-        if sorted(is_inside for is_inside, _ in own) == [False, True] and len({text for _, text in own}) == 1:
-            yield TileLoop(loop, tile, _text(source, count), own[0][1], claimed=True)
-
-
-def _bounded_loops(source: EditableSource) -> Iterator[tuple[ast.While, str, ast.expr]]:
-    """Each ``while name < count`` of the kernel."""
     for loop in nodes(source.function):
         match loop:
-            case ast.While(ast.Compare(ast.Name(name), [ast.Lt()], [count])):
-                yield loop, name, count
+            case ast.While(ast.Compare(ast.Name(tile), [ast.Lt()], [count])):
+                inside = set(nodes(*loop.body))
+                own = [(node in inside, text) for node, name, text in claims if name == tile]
+                if sorted(is_inside for is_inside, _ in own) == [False, True] and len({text for _, text in own}) == 1:
+                    yield TileLoop(loop, tile, _text(source, count), own[0][1], claimed=True)
 
 
 def _text(source: EditableSource, count: ast.expr) -> str:
@@ -265,10 +256,8 @@ _OTHER_USE = (
 
 def _only_leaves(source: EditableSource, comparison: ast.AST) -> bool:
     """Whether a comparison is that of ``if pid >= num_tiles: return``."""
-    if not isinstance(comparison, ast.Compare):
-        return False
-    match source.parent(comparison):
-        case ast.If(_, [ast.Return(None)], []):
+    match comparison, source.parent(comparison):
+        case ast.Compare(), ast.If(_, [ast.Return(None)], []):
             return True
     return False
 
