@@ -43,7 +43,8 @@ class FolderEndpoint:
         if asked is None:
             number = 1 + sum(1 for _ in self.folder.glob("*.prompt.md"))
             asked = self.folder / f"{number:03d}-{digest}.prompt.md"
-            for i, png in enumerate(_pictures(request), 1):
+            parts = [part for message in request.messages for part in message.parts]
+            for i, png in enumerate((part.bytes for part in parts if part.type == "image"), 1):
                 asked.with_suffix(".png" if i == 1 else f".{i}.png").write_bytes(png)
             asked.write_text(prompt, encoding="utf-8")
         answered = asked.with_name(asked.name.replace(".prompt.", ".answer."))
@@ -61,9 +62,3 @@ def _said(request: Request) -> list[tuple[str, str]]:
         parts = [dataclasses.asdict(part) for part in message.parts]
         found.append((str(message.role), "\n".join(str(part.get("text") or PICTURE) for part in parts)))
     return found
-
-
-def _pictures(request: Request) -> list[bytes]:
-    """Pictures of a request."""
-    parts = [part for message in request.messages for part in message.parts]
-    return [part.bytes for part in parts if part.type == "image"]

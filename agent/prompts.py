@@ -102,7 +102,8 @@ class Briefing:
         if self.settings.image:
             import dspy
 
-            inputs["picture"] = dspy.Image(data_uri(picture_png(self.scorer, self._order(best))))
+            png = base64.b64encode(picture_png(self.scorer, self._order(best))).decode("ascii")
+            inputs["picture"] = dspy.Image(f"data:image/png;base64,{png}")
         return inputs
 
     def _launch_order(self, attempts: Sequence[Attempt], best: Attempt, place: str) -> dict[str, Any]:
@@ -269,11 +270,6 @@ def picture_png(scorer: Scorer, order: np.ndarray) -> bytes:
     out = io.BytesIO()
     figure.savefig(out, format="png", metadata={"Software": None})
     return out.getvalue()
-
-
-def data_uri(png: bytes) -> str:
-    """Data URI of a PNG."""
-    return "data:image/png;base64," + base64.b64encode(png).decode("ascii")
 
 
 def _masked(values: np.ndarray) -> np.ma.MaskedArray:

@@ -19,13 +19,6 @@ LANEWISE = (LOAD, "add", "sub", "mul", "sdiv", "udiv", "srem", "urem", "and", "o
             "fp_to_si", "fadd", "fsub", "fmul", "fdiv", "fcmp", "floor", "ceil", "sqrt", "bitcast")  # fmt: skip
 
 
-def data_of(table: Patterns, value: Known, u: int, p: int) -> np.ndarray:
-    """Items that a workgroup holds."""
-    if value.kind.kind in "iu":
-        return (u + table[p]).astype(value.kind)
-    return table[p]
-
-
 def evaluate(
     table: Patterns, function: Callable, args: Sequence[Any], handle_of: Callable, name: str, line: str
 ) -> Any:
@@ -58,7 +51,11 @@ def _handles(args: Sequence[Any], handle_of: Callable, data: Callable[[Known, in
 
 
 def _of_row(table: Patterns, row: tuple) -> Callable[[Known, int], np.ndarray]:
-    return lambda value, at: data_of(table, value, row[at], row[at + 1])
+    def items(value: Known, at: int) -> np.ndarray:
+        own = table[row[at + 1]]
+        return (row[at] + own).astype(value.kind) if value.kind.kind in "iu" else own
+
+    return items
 
 
 def _joined(table: Patterns, handles: Sequence[Any], inverse: np.ndarray | None) -> Known:

@@ -85,9 +85,7 @@ def launch_of(source: SourceFile, facts: FunctionFacts, wrapper: str = "") -> La
 def _outer(tree: ast.Module, host: ast.FunctionDef, left: int) -> _Host | None:
     """Read the function of the file that calls a host function, which may know what it hands over."""
     found = _calls_in(tree, lambda called: _last(called) == host.name) if left and host.name else []
-    if not found or found[0][0] is host:
-        return None
-    return _Host(*found[0], _outer(tree, found[0][0], left - 1))
+    return None if not found or found[0][0] is host else _Host(*found[0], _outer(tree, found[0][0], left - 1))
 
 
 def _calls_in(tree: ast.Module, is_it: Callable[[ast.expr], bool]) -> list[tuple[ast.FunctionDef, ast.Call]]:
@@ -588,10 +586,8 @@ def _grid_lines(facts: FunctionFacts, call: LaunchCall, sides: list[str], tiles:
     ]
     if tiles:
         rows, columns = tiles
-        if not rows and "..." not in sides[0]:
-            rows = _over(sides[0], columns)
-        open_rows = rows or "..."
-        found.append(f"    tiles=lambda s: ({open_rows}, {columns}),  # CHECK: rows and columns; the id is divided so")
+        rows = rows or ("..." if "..." in sides[0] else _over(sides[0], columns))
+        found.append(f"    tiles=lambda s: ({rows}, {columns}),  # CHECK: rows and columns; the id is divided so")
     elif len(sides) == 1:
         found.append("    # tiles=lambda s: (rows, columns),  # without it no order by rows and columns is tried")
     return found
@@ -652,21 +648,17 @@ def _lines(facts: FunctionFacts, call: LaunchCall, *, is_constant: bool) -> tupl
         if (parameter.kind == "constexpr") != is_constant or (is_decided and not answered):
             continue
         if answered:
-            value, note = call.arguments[name], _several(call, parameter)
+            value, note = call.arguments[name], "one of several in the source" if name in call.guessed else ""
+            note = ALONG if value == "..." else note
         elif is_constant:
-            value, note = _constant(parameter)
+            guesses = ((text, note) for names, text, note in GUESSES if names.search(name))
+            value, note = next(guesses, ("...", "not in the source"))
         else:
             value, note = _argument(parameter, call.tensors.get(name, Tensor()))
         lines.append(f'        "{name}": {value},' + (f"  # CHECK: {note}" if note else ""))
         if "..." in value:
             open_points.append(name)
     return lines, open_points
-
-
-def _several(call: LaunchCall, parameter: Parameter) -> str:
-    if call.arguments[parameter.name] == "...":
-        return ALONG
-    return "one of several in the source" if parameter.name in call.guessed else ""
 
 
 def _argument(parameter: Parameter, known: Tensor) -> tuple[str, str]:
@@ -684,9 +676,3 @@ def _argument(parameter: Parameter, known: Tensor) -> tuple[str, str]:
     if parameter.kind == "stride":
         return "...", ALONG
     return ("1.0", "value") if parameter.kind == "float" else (f"s.{parameter.name}", "")
-
-
-def _constant(parameter: Parameter) -> tuple[str, str]:
-    """Text and remark of a constant that no launch answers."""
-    guesses = ((text, note) for names, text, note in GUESSES if names.search(parameter.name))
-    return next(guesses, ("...", "not in the source"))

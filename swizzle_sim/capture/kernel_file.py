@@ -51,16 +51,11 @@ def load_file(path: Path, beside: Path | None = None) -> Any:
     except (Exception, SystemExit) as error:
         remedy = ""
         if isinstance(error, ModuleNotFoundError):
-            where = Path(error_file(error) or path).name
+            files = [one.filename for one in traceback.extract_tb(error.__traceback__) if one.filename.endswith(".py")]
+            where = Path(files[-1] if files else path).name  # of the innermost frame that is no library's
             remedy = f'; declare the kernel without importing its file: Kernel("{where}:FUNCTION", ...)'
         raise CaptureError(f"{line_of(error, path)}: {words_of(error)}{remedy}", code="declaration") from error
     return module
-
-
-def error_file(error: BaseException) -> str:
-    """File of the innermost frame of an error that is no library's."""
-    frames = [one.filename for one in traceback.extract_tb(error.__traceback__) if one.filename.endswith(".py")]
-    return frames[-1] if frames else ""
 
 
 def line_of(error: BaseException, path: Path) -> str:

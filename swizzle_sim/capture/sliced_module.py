@@ -184,9 +184,7 @@ class SlicedModule:
             with contextlib.suppress(ImportError):
                 return builtins.__import__(name, None, None, fromlist, 0)
         place = self._place(name if fromlist else top, 0)
-        if place is None:
-            return self._missing(name, fromlist)
-        return self._at(place, name)
+        return self._missing(name, fromlist) if place is None else self._at(place, name)
 
     def _place(self, name: str, level: int) -> Path | None:
         """Where a module would be; None for a package that is not there."""

@@ -92,9 +92,7 @@ class Target:
 
     def defaults(self) -> set[str]:
         """Parameters that have a default."""
-        if self.is_c:
-            return set()
-        return set(defaults_of(read_once(self.path).kernel(self.name)))
+        return set() if self.is_c else set(defaults_of(read_once(self.path).kernel(self.name)))
 
     def tuning(self, arch: str) -> Tuning:
         """What autotuners and heuristics around the function hold."""

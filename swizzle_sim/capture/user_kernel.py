@@ -87,9 +87,7 @@ def kernel(name: str | os.PathLike[str], *, gpu: Gpu | str | None = None, **size
     device = load_gpu(gpu) if isinstance(gpu, str) else gpu
     arch = device.arch if device else ARCHS[0]
     found = load(word, sizes, arch) if is_user_kernel(word) else registered(word, **sizes)
-    if device is None:
-        return found
-    return compiled_for(found, device)
+    return found if device is None else compiled_for(found, device)
 
 
 def request_of(name: str, sizes: Mapping[str, int]) -> dict[str, Any]:

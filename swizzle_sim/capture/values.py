@@ -116,9 +116,7 @@ def rows_of(columns: Sequence[Column]) -> tuple[list[tuple], np.ndarray | None]:
 
 def spread(values: Sequence[int], inverse: np.ndarray | None) -> Column:
     """Column of the rows' values."""
-    if inverse is None:
-        return values[0]
-    return compress(np.asarray(values, np.int64)[inverse])
+    return values[0] if inverse is None else compress(np.asarray(values, np.int64)[inverse])
 
 
 class Value:

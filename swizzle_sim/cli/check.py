@@ -286,22 +286,20 @@ def print_results(results: Sequence[CheckResult], *, statistics: bool = False) -
 
     shown = [one for one in results if not one.is_known]
     if statistics:
-        for (rule, meaning), count in Counter(
-            (one.rule, _MEANINGS[one.rule]) for one in shown if one.rule
-        ).most_common():
-            print(f"{count:6}  {rule}  {meaning}")
+        for rule, count in Counter(one.rule for one in shown if one.rule).most_common():
+            print(f"{count:6}  {rule}  {_MEANINGS[rule]}")
     for one in [] if statistics else shown:
         if one.status == "error":
             print(f"swizzle-sim: {_shown(one)} [{one.rule}]", file=sys.stderr)
         else:
             word = f"{_WORDS[one.status]} {one.rule}".rstrip()
-            line(f"{_place(one)}: {word}: {_shown(one)}")
+            place = one_line(one.file) + (f":{one.line}" if one.line else "")
+            line(f"{place}: {word}: {_shown(one)}")
     if len(results) > 1:
         counts = counted(results)
         words = _WORDS | {"known": "in the baseline"}
-        print(
-            f"{len(results)} found: " + ", ".join(f"{counts[key]} {word}" for key, word in words.items() if counts[key])
-        )
+        told = ", ".join(f"{counts[key]} {word}" for key, word in words.items() if counts[key])
+        print(f"{len(results)} found: {told}")
 
 
 def print_advice(results: Sequence[CheckResult]) -> None:
@@ -329,10 +327,6 @@ def counted(results: Sequence[CheckResult]) -> dict[str, int]:
 def document(results: Sequence[CheckResult]) -> dict[str, Any]:
     """JSON of results."""
     return {"results": [asdict(one) for one in results], "counts": counted(results)}
-
-
-def _place(one: CheckResult) -> str:
-    return one_line(one.file) + (f":{one.line}" if one.line else "")
 
 
 def _shown(one: CheckResult) -> str:

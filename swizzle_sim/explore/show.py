@@ -6,6 +6,7 @@ import base64
 import math
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -217,14 +218,10 @@ def _ratio(before: float, after: float) -> tuple[str, int]:
     return _signed(change, "%") if change else "no change", (change < 0) - (change > 0)
 
 
-def _moved(before: float, after: float) -> tuple[str, int]:
-    """Points of a rate that may drop because better L2 hit rates leave fewer requests."""
-    return _points(before, after, judged=False)
-
-
 COLUMNS: dict[str, tuple[Callable[[Score], float], Callable[[Any], str], Callable[[Any, Any], tuple[str, int]]]] = {
     "L2 hit rate": (lambda one: one.l2_hit_rate, percent, _points),
-    "Infinity Cache hits": (lambda one: one.mall_hit_rate, percent, _moved),
+    # it may drop because better L2 hit rates leave fewer requests
+    "Infinity Cache hits": (lambda one: one.mall_hit_rate, percent, partial(_points, judged=False)),
     "HBM traffic": (lambda one: one.hbm_bytes, lambda count: f"{gigabytes(count)} GB", _ratio),
     "Time, predicted": (lambda one: one.time_us, time_text, _ratio),
 }

@@ -57,7 +57,8 @@ def checks(sys: Path = Path("/sys"), rocm: Path = Path("/opt/rocm")) -> Iterator
         yield package("torch", "pip install torch  (on AMD: the build for your ROCm, see pytorch.org)")
     found = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
     yield "C++ compiler", "ok" if found else "off", found or "for the checks of .hip files only: apt install g++"
-    where, good = cache_home().parent, _writable(cache_home().parent)
+    where = cache_home().parent
+    good = os.access(next((path for path in (where, *where.parents) if path.exists()), Path("/")), os.W_OK)
     yield "cache folder", "ok" if good else "missing", f"{where}{': export XDG_CACHE_HOME=FOLDER' * (not good)}"
 
 
@@ -107,11 +108,6 @@ def package(name: str, fix: str) -> Check:
         return name, "ok", metadata.version(name)
     except metadata.PackageNotFoundError:
         return name, "missing", fix
-
-
-def _writable(folder: Path) -> bool:
-    """Whether a folder, or the nearest one above it that exists, can be written to."""
-    return os.access(next((path for path in (folder, *folder.parents) if path.exists()), Path("/")), os.W_OK)
 
 
 def report_markdown() -> str:

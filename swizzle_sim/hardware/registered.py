@@ -10,8 +10,6 @@ So a prediction can be changed neither after a run nor in it: the file has the h
 from __future__ import annotations
 
 import hashlib
-import importlib
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -22,8 +20,7 @@ from typing import Any
 from swizzle_sim.hardware.node.manifest import MANIFEST
 from swizzle_sim.hardware.results import Measurement, check_result, measurements_of, of_kinds, read_json, read_result
 from xcd_model.errors import HardwareError
-
-tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+from xcd_model.spec.load import tomllib
 
 PREDICTED = "predicted.json"
 RESULT = "result.json"

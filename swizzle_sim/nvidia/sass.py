@@ -158,9 +158,7 @@ def straight_code(sass: str) -> list[Controlled]:
     As a kernel whose loops are all unrolled, a convolution over taps or one that adds two tensors.
     """
     code = [one for one in _controlled(sass) if one.kind != "NOP"]
-    if _loops(sass) or any(one.kind in (*_PRODUCTS, "HMMA") for one in code):
-        return []
-    return code
+    return [] if _loops(sass) or any(one.kind in (*_PRODUCTS, "HMMA") for one in code) else code
 
 
 def unrolled(ptx: str, loop: list[Controlled]) -> int:

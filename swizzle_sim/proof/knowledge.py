@@ -197,9 +197,7 @@ class Knowledge:
             if self.current(a) != a:
                 return self.divided(a, b)
         by_factor = self._by_factor(a, b)
-        if by_factor:
-            return by_factor
-        return self._fresh(a, b)
+        return by_factor if by_factor else self._fresh(a, b)
 
     def _by_factor(self, a: Poly, b: Poly) -> tuple[Poly, Poly] | None:
         """Divide by one factor of a product after the other, where ``a`` has parts that the first divides."""
@@ -310,9 +308,7 @@ class Fork(Exception):
 def _tightened(fact: Poly) -> Poly:
     """The same fact on integers, without a common factor: ``8 k - 1 >= 0`` is ``k - 1 >= 0``."""
     common = math.gcd(*(value for key, value in fact.terms.items() if key))
-    if common < 2:
-        return fact
-    return Poly({key: value // common for key, value in fact.terms.items()})
+    return fact if common < 2 else Poly({key: value // common for key, value in fact.terms.items()})
 
 
 def _split(a: Poly, b: Poly) -> tuple[Poly, Poly]:

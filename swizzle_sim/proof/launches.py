@@ -127,9 +127,7 @@ class Launches:
 
     def read_count(self, path: Path, name: str) -> Poly:
         """A count of the launch, whatever the text has assigned to its name."""
-        if self.kind == "plane":
-            return self.extent(path, int(name == "num_pid_n"))
-        return variable(name)
+        return self.extent(path, int(name == "num_pid_n")) if self.kind == "plane" else variable(name)
 
     def extent(self, path: Path, axis: int) -> Poly:
         """Workgroups along an axis of the launch."""

@@ -239,9 +239,7 @@ def legend(reports: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 def points_left(scorer: Scorer, score: Score) -> dict[str, float]:
     """Distance to the fewest misses of any order, in this order's requests; nothing where there is no such bound."""
-    if _warm(scorer, score):
-        return {}
-    return {"points_left": round(100 * left_of(scorer, score), 2)}
+    return {} if _warm(scorer, score) else {"points_left": round(100 * left_of(scorer, score), 2)}
 
 
 def _warm(scorer: Scorer, score: Score) -> bool:

@@ -94,9 +94,7 @@ def _value(text: str) -> Any:
     if found is None:
         return {"true": True, "false": False, "none": None}.get(text.lower(), text)
     number, unit = found[1].replace("_", ""), _UNITS[found[2] or ""]
-    if "." in number:
-        return float(number) * unit
-    return int(number) * unit
+    return float(number) * unit if "." in number else int(number) * unit
 
 
 def hypothetical(gpu: Gpu, changes: Mapping[str, Sequence[Any]]) -> Iterator[tuple[dict[str, Any], Gpu]]:

@@ -77,9 +77,7 @@ class Called:
 
 def _meant(value: Any) -> Any:
     if isinstance(value, dict):
-        if "array" in value:
-            return np.array(value["array"])
-        return tuple(map(_meant, value["tuple"]))
+        return np.array(value["array"]) if "array" in value else tuple(map(_meant, value["tuple"]))
     return value
 
 

@@ -318,6 +318,4 @@ def _triton_function(function: Any) -> str | None:
     while hasattr(inner, "fn") and type(inner).__module__.startswith("triton."):
         inner = inner.fn
     code = getattr(inner, "__code__", None)
-    if inner is function or code is None:
-        return None
-    return f"{code.co_filename}::{inner.__name__}"
+    return None if inner is function or code is None else f"{code.co_filename}::{inner.__name__}"

@@ -157,9 +157,7 @@ class FunctionCandidate:
 
 
 def _axes(grid: Grid) -> list[str]:
-    if grid.tiles:
-        return ["pid_m", "pid_n"]
-    return [f"pid_{axis}" for axis in AXES[: len(grid.launch)]]
+    return ["pid_m", "pid_n"] if grid.tiles else [f"pid_{axis}" for axis in AXES[: len(grid.launch)]]
 
 
 def _at(values: Mapping[str, Any], pid: int) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from swizzle_sim.language.grid import Grid, check_xcds
-from swizzle_sim.language.ir import GRID_NAMES, Binary, Expr, Form, Int, Name, evaluate, names_read, nodes
+from swizzle_sim.language.ir import GRID_NAMES, Binary, Form, Int, Name, evaluate, names_read, nodes
 from swizzle_sim.language.parse import parse_condition
 from swizzle_sim.testing.directive import Options
 from swizzle_sim.testing.expression import calculate, divisor_of, names_of, read_expression, split_sides
@@ -86,15 +86,10 @@ def each_size(options: Options) -> list[dict[str, int]]:
     return [dict(zip(ranges, values, strict=True)) for values in product(*ranges.values())]
 
 
-def xcds_of(given: Any) -> Any:
-    """A count of XCDs as it is; a GPU stands for its own."""
-    return given.xcds if isinstance(given, Gpu) else given
-
-
 def xcd_counts(form: Form, given: Iterable[int] | int | None) -> tuple[int, ...]:
-    """XCD counts to try: those given, or the usual ones; a single one for a candidate that reads none."""
+    """XCD counts to try: those given, of a GPU its own, or usual ones; a single one for a candidate that reads none."""
     several: Iterable[Any] = given if isinstance(given, Iterable) else () if given is None else (given,)
-    counts = tuple(map(xcds_of, several)) or XCDS
+    counts = tuple(one.xcds if isinstance(one, Gpu) else one for one in several) or XCDS
     for count in counts:
         check_xcds(count)
     reads = any(name.lower() == "num_xcds" for name in form.inputs)
@@ -141,7 +136,8 @@ def sized_launches(
     varying = sum(name not in fixed for name in loose)
     for name, block in zip(loose, blocks, strict=True):
         if name not in fixed:
-            ranges[name] = tuple(_lengths(_size_of(block, fixed), _SIDES if varying < 3 else _FEW))
+            size = block.value if isinstance(block, Int) else fixed.get(block.name, 1) if isinstance(block, Name) else 1
+            ranges[name] = tuple(_lengths(max(size, 1), _SIDES if varying < 3 else _FEW))
     for values in product(*ranges.values()):
         chosen = dict(zip(ranges, values, strict=True))
         counts = [calculate(part, {**of_gpu, **fixed, **chosen}, launch) for part in parts]
@@ -154,12 +150,6 @@ def sized_launches(
 def _lengths(block: int, sides: Iterable[int]) -> Iterator[int]:
     for tiles in sides:
         yield from {tiles * block: 0, (tiles - 1) * block + 1: 0}  # whole, and one more than the tile before
-
-
-def _size_of(block: Expr | None, fixed: Mapping[str, int]) -> int:
-    if isinstance(block, Int):
-        return max(block.value, 1)
-    return max(fixed.get(block.name, 1), 1) if isinstance(block, Name) else 1
 
 
 def need_launch(form: Form, sizes: Mapping[str, Any], launch: str, name: str) -> None:

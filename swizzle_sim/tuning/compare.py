@@ -10,9 +10,8 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from swizzle_sim.capture.process import run_worker, shared_worker
 from swizzle_sim.capture.workload import Workload
@@ -43,10 +42,6 @@ class Compared:
             return f"outputs equal bit for bit at {self.exact} small sizes{but}"
         near = f"outputs equal at {len(self.cases)} small sizes, to {self.largest:.0e} of the largest: sums add up anew"
         return near + but
-
-    def as_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
-        return asdict(self)
 
 
 def compare(original: Workload, instance: Workload, text: bytes, seed: int = 0) -> Compared:

@@ -64,9 +64,8 @@ class Point:
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""
-        told: dict[str, Any] = {"values": dict(self.values)}
-        told |= {"swizzle": self.order, "resources": dict(self.resources), "workgroups": self.workgroups}
-        return {**told, "score": self.score.as_dict()}
+        told = {"values": dict(self.values), "swizzle": self.order, "resources": dict(self.resources)}
+        return {**told, "workgroups": self.workgroups, "score": self.score.as_dict()}
 
 
 @dataclass(eq=False)
@@ -196,7 +195,7 @@ class _Search:
         self._run(self._orders(arm, start, self.evaluations) if alone else self._sampled(arm, tuned))
 
     def _run(self, strategy: Turns) -> None:
-        history = Points(self.store, self._point_of, self._row_of)
+        history = Points(self.store, self._point_of, lambda one: {"score": one.score and one.score.as_dict()})
         run(strategy, self._judge_of, history, self.budget)
 
     def _judge_of(self, candidate: Candidate) -> Judge:
@@ -210,9 +209,6 @@ class _Search:
         how = {"replay": self.levers.replay, "seed": self.levers.seed, "jitter_ns": self.levers.jitter_ns}
         instance = self.levers.template.instance(told["values"]).resources
         return {**about, **how, "values": told["values"], "swizzle": name, "resources": instance and asdict(instance)}
-
-    def _row_of(self, attempt: Attempt) -> dict[str, Any]:
-        return {"score": attempt.score and attempt.score.as_dict()}
 
     def taken(self, attempts: Sequence[Attempt]) -> list[Point]:
         """Points of the attempts that have a score."""

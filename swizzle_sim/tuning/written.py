@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,7 @@ class Written:
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""
         about = {"file": self.path and str(self.path), "why_not": self.why_not or None, "notes": list(self.notes)}
-        return {**about, "compared": self.compared and self.compared.as_dict()}
+        return {**about, "compared": self.compared and asdict(self.compared)}
 
 
 def write_tuned(answer: Answer, folder: Path) -> Written:

@@ -217,9 +217,7 @@ def condition_of(spec: str) -> str:
     other map restores it.
     """
     parts = dict.fromkeys(one.condition for one, _ in parse_spec(spec) if one.condition != "always")
-    if len(parts) > 1:
-        return " and ".join(f"({part})" for part in parts)
-    return next(iter(parts), "always")
+    return " and ".join(f"({part})" for part in parts) if len(parts) > 1 else next(iter(parts), "always")
 
 
 def holds(spec: str, grid: Grid, num_xcds: int) -> bool:
