@@ -311,7 +311,9 @@ def kernel_of(
         issued_flops=facts.get("issued_flops", facts["flops"]),  # files of earlier versions have one number
         resources=stored_resources(manifest, arch),
         build_trace=build_trace,
-        reference=_reference_of(request),
+        reference=lambda inputs: _made(
+            request, {"verb": "reference"}, {"given": {name: np.asarray(value) for name, value in inputs.items()}}
+        ),
         make_inputs=inputs_of(request),
         triton_source=manifest["source"],
         sharing=facts["sharing"],
@@ -350,12 +352,6 @@ def other_grids(manifest: Mapping[str, Any]) -> list[tuple[Grid, SizesAt]]:
 def inputs_of(request: Mapping[str, Any] | None):
     """``make_inputs`` of what a file declares; raises `CaptureError` when called where there is no file."""
     return lambda seed: _made(request, {"verb": "inputs", "seed": seed})
-
-
-def _reference_of(request: Mapping[str, Any] | None):
-    return lambda inputs: _made(
-        request, {"verb": "reference"}, {"given": {name: np.asarray(value) for name, value in inputs.items()}}
-    )
 
 
 def _made(request: Mapping[str, Any] | None, asked: dict[str, Any], given: Any = None) -> dict[str, np.ndarray]:

@@ -139,7 +139,7 @@ def import_(
     from swizzle_sim.hardware.agreement import agreement as compare
     from swizzle_sim.hardware.node.manifest import MANIFEST
     from swizzle_sim.hardware.registered import PREDICTED, scored
-    from swizzle_sim.hardware.results import check_result, keep_result, manifest_for, read_result
+    from swizzle_sim.hardware.results import MEASUREMENTS, check_result, keep, manifest_for, read_result
     from swizzle_sim.hardware.runs import agreements_in, predictor
 
     if (result / PREDICTED).is_file():
@@ -154,7 +154,7 @@ def import_(
     where = run or _home_of(result, found)
     manifest = manifest_for(found, where)
     check_result(found, manifest)
-    stored = None if (where / MANIFEST).is_file() else keep_result(where, found)
+    stored = None if (where / MANIFEST).is_file() else keep(where / MEASUREMENTS, found)
     with Progress("comparing with the predictions"):
         compared = compare(manifest, found, predictor(where, manifest))
     _show([compared], json, [str(stored)] if stored else [])

@@ -174,18 +174,9 @@ def measurements_of(result: Mapping[str, Any]) -> list[Measurement]:
     return [measurement_of(key, entry, result["kind"], arch) for key, entry in result["candidates"].items()]
 
 
-def keep_bundle(run: Path, manifest: Mapping[str, Any]) -> Path:
-    """Note in a run that a bundle was made of it."""
-    return _keep(run / BUNDLES, manifest)
-
-
-def keep_result(run: Path, result: Mapping[str, Any]) -> Path:
-    """Store a result with its run; one of the same bundle is replaced."""
-    return _keep(run / MEASUREMENTS, result)
-
-
 @of_kinds("the document to keep")
-def _keep(folder: Path, document: Mapping[str, Any]) -> Path:
+def keep(folder: Path, document: Mapping[str, Any]) -> Path:
+    """Store a manifest among the `BUNDLES` of a run, or a result among its `MEASUREMENTS`, in place of an older one."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -11,7 +11,7 @@ from typing import Any
 from swizzle_sim.hardware.agreement import Agreement, agreement
 from swizzle_sim.hardware.bundle import Finalist, Origin, make_bundle
 from swizzle_sim.hardware.node.manifest import digest
-from swizzle_sim.hardware.results import keep_bundle, pairs_in
+from swizzle_sim.hardware.results import BUNDLES, keep, pairs_in
 from swizzle_sim.language import Swizzle, family
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.history import FILE, History
@@ -40,7 +40,7 @@ def bundle_run(run: Path, top: int, folder: Path, *, seed: int = 0, **how: Any) 
         origin=Origin(run=run.name if run.is_absolute() else str(run), replay=about["replay"], seed=seed),
         **how,
     )
-    keep_bundle(run, manifest)
+    keep(run / BUNDLES, manifest)
     return manifest
 
 

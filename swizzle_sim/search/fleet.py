@@ -30,6 +30,7 @@ from swizzle_sim.base.atomic_write import write_whole
 from swizzle_sim.base.disk_cache import cache_home
 from swizzle_sim.base.release import version
 from swizzle_sim.base.text import visible
+from swizzle_sim.capture.kernel_file import digest
 from swizzle_sim.capture.recorder import PAGE_BYTES
 from swizzle_sim.capture.recording import launched_in_order, read_recording
 from swizzle_sim.capture.user_kernel import kernel
@@ -106,11 +107,7 @@ def _recorded(file: Path) -> Iterator[Launched]:
 
 
 def _traced(file: Path) -> Iterator[Launched]:
-    yield Launched(file.stem, 1, {"kernel": str(file.resolve()), "problem": {}, "digest": _digest(file)})
-
-
-def _digest(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+    yield Launched(file.stem, 1, {"kernel": str(file.resolve()), "problem": {}, "digest": digest(file)})
 
 
 def _listed(file: Path) -> Iterator[Launched]:
@@ -126,8 +123,7 @@ def _row(file: Path, line: int, row: Mapping[str, str]) -> Launched:
     launch: dict[str, Any] = {"kernel": name, "problem": sizes}
     if is_user_kernel(name):
         own = str((file.parent / name).resolve())
-        source = Path(file_of(own))
-        launch |= {"kernel": own, "digest": _digest(source) if source.is_file() else ""}
+        launch |= {"kernel": own, "digest": digest(file_of(own))}
     said = " ".join([name, *(f"{size}={value}" for size, value in sizes.items())])
     return Launched(str(row.get("name") or said), calls, launch)
 

@@ -162,14 +162,14 @@ def points_of(
     counts, holds = xcd_counts(form, options.xcds), condition(where or options.where)
     given = options.grids if grids is None else tuple(grids)
     need_launch(form, options.sizes, options.launch, candidate.name)
-    if given and _reads_sizes(candidate):
+    if given and form.reads_sizes:
         loose = [name for name in form.inputs if name not in {*GRID_NAMES, *options.sizes}]
         if loose:
             raise OptionError(
                 f"{candidate.name} reads {', '.join(loose)}: give values of these, such as {loose[0]}=1000,4096, in "
                 "place of grids"
             )
-    by_size = options.launch and _reads_sizes(candidate) and not given
+    by_size = options.launch and form.reads_sizes and not given
     if not by_size and not given:
         yield from _without_hint(candidate, options, counts, holds)
         return
@@ -212,10 +212,6 @@ def _by_counts(
     most, names = candidate.most_workgroups, candidate.form.inputs
     for one in launches_of_choices(candidate.counted[1], "tiles", each_size(options), counts, most, holds):
         yield Point(*sized(one, sides, names))
-
-
-def _reads_sizes(candidate: Candidate) -> bool:
-    return any(name not in GRID_NAMES for name in candidate.form.inputs)
 
 
 def _trials(candidate: Candidate, points: list[Point], first: int, budget: Budget) -> list[Trial]:

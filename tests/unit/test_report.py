@@ -19,7 +19,7 @@ import pytest
 import swizzle_sim as sim
 from swizzle_benchmarks.suite.gemm import gemm
 from swizzle_sim.hardware.node.manifest import identity
-from swizzle_sim.hardware.results import keep_bundle, keep_result
+from swizzle_sim.hardware.results import BUNDLES, MEASUREMENTS, keep
 from swizzle_sim.language import Swizzle, family
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
@@ -357,8 +357,8 @@ def test_measurements_stored_with_a_run_are_shown(start, scorer):
     manifest["bundle"] = identity(manifest)
     found = {key: measured(name, time) for key, (name, time) in orders.items()}
     result = same | {"bundle": manifest["bundle"], "kind": "replayed", "machine": {}, "candidates": found}
-    keep_bundle(history.folder, manifest)
-    keep_result(history.folder, result)
+    keep(history.folder / BUNDLES, manifest)
+    keep(history.folder / MEASUREMENTS, result)
     text = write_report(history).read_text(encoding="utf-8")
     assert '<span class="kind">replayed</span>' in text and "nothing here was measured" in text
     assert '<td class="n">40.2</td>' in text and '<td class="n">30.5</td>' in text
@@ -377,8 +377,8 @@ def measured(name, time_us):
 def test_measurements_of_something_else_are_refused(start, scorer):
     data = Path(__file__).parents[1] / "hardware" / "data" / "h200" / "gemm"
     history = fill(start(), scorer)
-    keep_bundle(history.folder, json.loads((data / "manifest.json").read_text()))
-    keep_result(history.folder, json.loads((data / "result.json").read_text()))
+    keep(history.folder / BUNDLES, json.loads((data / "manifest.json").read_text()))
+    keep(history.folder / MEASUREMENTS, json.loads((data / "result.json").read_text()))
     text = write_report(history).read_text(encoding="utf-8")
     assert "cannot be compared with it: mi300x has 8 XCDs, the bundle is for 1" in text
 
