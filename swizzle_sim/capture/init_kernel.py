@@ -401,7 +401,7 @@ class _Host:
             case ast.Subscript(ast.Name(), ast.Constant(str(name))):  # META["BLOCK_M"]
                 found = f"s.{name}"
             case ast.Subscript(ast.Attribute(tensor, "shape"), side) | ast.Call(ast.Attribute(tensor, "size"), [side]):
-                found = self._side(tensor, side)
+                found = next((one for one in self._from(tensor, side)[:1] if one != "..."), None)
             case ast.Call(ast.Attribute(tensor, "stride"), [axis]):
                 found = self._stride(tensor, axis)
             case ast.Call(ast.Attribute(tensor, "numel"), []):
@@ -422,10 +422,6 @@ class _Host:
         """Sides of a tensor from an axis on; none where they are not known."""
         sides, place = self._tensor(tensor).sides or [], _integer(axis)
         return sides[place % len(sides) :] if place is not None and -len(sides) <= place < len(sides) else []
-
-    def _side(self, tensor: ast.expr, axis: ast.expr) -> str | None:
-        side = next(iter(self._from(tensor, axis)), "...")
-        return None if side == "..." else side
 
     def _stride(self, tensor: ast.expr, axis: ast.expr) -> str | None:
         """Stride of a tensor that lies row by row."""

@@ -127,7 +127,10 @@ def sweep(
     worse = hurts([f"{axis} = {label}" if over else label for label in labels], rows)
     folder = run.resume or run.out
     if json:
-        _print_json(work.name, device.name, what.replay, points, rows, hurts=[vars(one) for one in worse])
+        both = zip(points, rows, strict=True)
+        found = [{"problem": point["problem"], "gpu": point["gpu"]["name"], **row} for point, row in both]
+        about = {"kernel": work.name, "gpu": device.name, "replay": what.replay, "kind": "simulated"}
+        print_json({**about, "points": found, "hurts": [vars(one) for one in worse]})
         _end_if_none(rows)
         return
     _print_rows(title, axis, labels, rows, what.replay)
@@ -188,14 +191,6 @@ def _end_if_none(rows: Sequence[Mapping[str, Any]]) -> None:
     if not any("l2_hit_rate" in one for one in asked[0] or asked[1]):
         print("nothing could be scored at any of these points", file=sys.stderr)
         raise typer.Exit(1)
-
-
-def _print_json(kernel: str, gpu: str, replay: str, points, rows, **more: Any) -> None:
-    found = [
-        {"problem": point["problem"], "gpu": point["gpu"]["name"], **row}
-        for point, row in zip(points, rows, strict=True)
-    ]
-    print_json({"kernel": kernel, "gpu": gpu, "replay": replay, "kind": "simulated", "points": found, **more})
 
 
 def _print_rows(title: str, axis: str, labels: Sequence[str], rows: Sequence[Mapping[str, Any]], replay: str) -> None:

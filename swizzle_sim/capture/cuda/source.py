@@ -314,10 +314,8 @@ def _without_asm(inside: str) -> str:
     if _MEMORY.search(instructions):
         return f'swz_refuse("inline assembly ({re.sub(r"[^A-Za-z0-9_. ]", "", instructions)[:40].strip()})", __LINE__)'
     masked = _masked(inside)
-    outputs = []
-    for one in _OUTPUT.finditer(inside):
-        close = _closing(masked, one.end() - 1)
-        outputs.append(f"({inside[one.end() : close]}) = 0")
+    spans = [(one.end(), _closing(masked, one.end() - 1)) for one in _OUTPUT.finditer(inside)]
+    outputs = [f"({inside[first:close]}) = 0" for first, close in spans]
     return f"(({', '.join(outputs)}))" if outputs else "((void)0)"
 
 
