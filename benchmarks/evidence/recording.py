@@ -12,15 +12,16 @@ from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from swizzle_agent.loop import is_models, repeat_run
 from swizzle_agent.transcript import END, INPUTS, STEP, Exchange, Transcript
 from swizzle_sim.pricing.scores import Score
+from swizzle_sim.search import ranking
 from swizzle_sim.search.history import Attempt, History
-from swizzle_sim.search.ranking import ranked_by
 from xcd_model import gpu
 from xcd_model.errors import RunError
-from xcd_model.spec.load import load_gpu
+from xcd_model.spec.load import load_gpu, tomllib
 
 FORMAT = 1
 EVIDENCE = "ranked_pairs.toml"  # beside recordings: measured pairs of their day, by which their orders were ranked
@@ -91,7 +92,8 @@ def repeat_recording(path: Path, folder: Path) -> dict[str, Any]:
     recording = read_recording(path)
     recording["about"]["gpu_description"] = _of_its_day(recording["about"], path.parent)
     recorded, table = restore(recording, folder / "recorded"), path.parent / EVIDENCE
-    with ranked_by(table) if table.is_file() else nullcontext():
+    pairs = tomllib.loads(table.read_text(encoding="utf-8")) if table.is_file() else None
+    with patch.object(ranking, "_table", lambda: pairs) if pairs else nullcontext():
         return record(repeat_run(recorded, folder / "repeated").folder)
 
 

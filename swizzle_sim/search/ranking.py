@@ -16,8 +16,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import resources
@@ -107,26 +106,10 @@ def gain_of(gpu: str, work_class: str) -> Gain | None:
     return Gain(**found) if found else None
 
 
-_TABLES: list[Any] = [resources.files("swizzle_sim.search").joinpath("ranked_pairs.toml")]
-
-
-def _table() -> dict[str, dict[str, dict[str, Any]]]:
-    return _read_table(_TABLES[-1])
-
-
 @cache
-def _read_table(path: Any) -> dict[str, dict[str, dict[str, Any]]]:
-    return tomllib.loads(path.read_text(encoding="utf-8"))
-
-
-@contextmanager
-def ranked_by(table: Path) -> Iterator[None]:
-    """Rank by another table of measured pairs, such as that of the day of a recorded run."""
-    _TABLES.append(table)
-    try:
-        yield
-    finally:
-        _TABLES.pop()
+def _table() -> dict[str, dict[str, dict[str, Any]]]:
+    table = resources.files("swizzle_sim.search").joinpath("ranked_pairs.toml")
+    return tomllib.loads(table.read_text(encoding="utf-8"))
 
 
 def times_note(gpu: str, replay: str, work_class: str = "") -> str:
