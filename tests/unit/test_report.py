@@ -112,12 +112,6 @@ class Tags(HTMLParser):
         self.seen.append((tag, dict(attrs)))
 
 
-def pixels(path):
-    from matplotlib.image import imread
-
-    return imread(path)
-
-
 def page_of(history):
     return (history.folder / "report.html").read_text(encoding="utf-8")
 
@@ -143,8 +137,10 @@ def test_a_finished_run_has_every_file(finished):
 
 
 def test_pictures_are_not_blank(finished):
+    from matplotlib.image import imread
+
     for name in PICTURES:
-        shown = pixels(finished.folder / name)
+        shown = imread(finished.folder / name)
         assert min(shown.shape[:2]) > 400
         assert shown[..., :3].std() > 0.03
 
