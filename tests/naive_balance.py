@@ -1,6 +1,7 @@
 """Oracle of balance: one workgroup, one CU, one XCD after the other, in plain Python and whole numbers."""
 
 from collections import defaultdict
+from itertools import pairwise
 from statistics import median_low, pvariance
 
 from tests import naive
@@ -9,15 +10,9 @@ from tests import naive
 def work(trace):
     """Tensor instructions of each workgroup, and the bytes of the sectors that they touch."""
     instructions, touched = [], []
-    for workgroup in range(len(trace.start) - 1):
-        mine = range(int(trace.start[workgroup]), int(trace.start[workgroup + 1]))
-        sectors = 0
-        for instruction in mine:
-            template = int(trace.template[instruction])
-            for entry in range(int(trace.rel_start[template]), int(trace.rel_start[template + 1])):
-                sectors += bin(int(trace.sectors[entry])).count("1")
-        instructions.append(len(mine))
-        touched.append(32 * sectors)
+    for first, end in pairwise(trace.start.tolist()):
+        instructions.append(end - first)
+        touched.append(32 * sum(bits.bit_count() for i in range(first, end) for _, bits in naive.touches(trace, i)[0]))
     return instructions, touched
 
 

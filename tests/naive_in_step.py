@@ -3,6 +3,8 @@
 from collections import Counter
 from fractions import Fraction
 
+from tests import naive
+
 
 def group_of(cu, gpu):
     """GPC of an SM."""
@@ -25,10 +27,9 @@ def loads_of(trace, workgroup):
     """List of (instruction, tensor, tile) that a workgroup loads; a tile is a template and the lines that it has."""
     found = []
     for i in range(int(trace.start[workgroup]), int(trace.start[workgroup + 1])):
-        template = int(trace.template[i])
-        if not trace.is_write[template]:
-            rel = trace.rel[trace.rel_start[template] : trace.rel_start[template + 1]]
-            found.append((i, int(trace.tensor[template]), (template, *(int(trace.base[i]) + int(r) for r in rel))))
+        template, (lines, is_write) = int(trace.template[i]), naive.touches(trace, i)
+        if not is_write:
+            found.append((i, int(trace.tensor[template]), (template, *(line for line, _ in lines))))
     return found
 
 

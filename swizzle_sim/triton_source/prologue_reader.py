@@ -143,11 +143,7 @@ class PrologueReader:
             extents = tuple(f"of_{side}" if side in GRID_NAMES else side for side in extents)
         launch = " * ".join(f"({side})" for side in extents) if extents else self._launch(spelled, axes, body)
         text = self._text([*self._constants(body), *body, *last], tuple(spelled))
-        place = None
-        with contextlib.suppress(LanguageError):  # a call in it may be none that can be put in place
-            stored_at = self.inliner.block(_with_literal_axes(self._place))
-            whole_place = [*self._constants(stored_at), *stored_at]
-            place = self._text(whole_place, ()) if stored_at and axes == 1 and not extents else None
+        place = self._stored(is_flat=axes == 1 and not extents)
         fixed = constant_counts([*self._constants(body), *body])
         return Prologue(
             text,
@@ -171,6 +167,14 @@ class PrologueReader:
             loop=self._loop,
             place=place,
         )
+
+    def _stored(self, is_flat: bool) -> MappedText | None:
+        """Text of where the kernel stores; None where it is none that can be read, or the grid is not flat."""
+        with contextlib.suppress(LanguageError):  # a call in it may be none that can be put in place
+            stored_at = self.inliner.block(_with_literal_axes(self._place))
+            place = [*self._constants(stored_at), *stored_at]
+            return self._text(place, ()) if stored_at and is_flat else None
+        return None
 
     def _of_function(self) -> tuple[list[ast.stmt], list[str], list[str]]:
         """Statements of a function that returns its tile, the names that hold it, and those that it has in the file."""

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from swizzle_sim.report.bottleneck import ALONG_M, ALONG_N, DIAGONAL, FIRST, FIRST_HERE, LATER, OWN
-from tests.naive import turns
+from tests.naive import touches, turns
 
 
 def naive_reuse(trace, order, gpu, occupancy, columns, programs):
@@ -20,10 +20,8 @@ def naive_reuse(trace, order, gpu, occupancy, columns, programs):
             position = next(positions[xcd])
             workgroup = int(np.searchsorted(trace.start, instruction, side="right")) - 1
             lives.setdefault(workgroup, [position, position])[1] = position
-            template = trace.template[instruction]
-            for entry in range(trace.rel_start[template], trace.rel_start[template + 1]):
-                line = int(trace.base[instruction] + trace.rel[entry])
-                touched.append((position, xcd, line, workgroup, int(trace.tensor[template])))
+            tensor = int(trace.tensor[trace.template[instruction]])
+            touched += [(position, xcd, line, workgroup, tensor) for line, _ in touches(trace, instruction)[0]]
     first_of_all = {}
     for position, xcd, line, _, _ in touched:
         first_of_all[line] = min(first_of_all.get(line, (position, xcd)), (position, xcd))

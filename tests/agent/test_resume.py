@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from itertools import product
 
 import pytest
 
@@ -73,12 +74,13 @@ def test_kill_9_in_the_middle_of_an_answer(run_script, tmp_path, small, mi300x):
         assert [e.code for e in transcript] == [None, None, None, "unanswered", None, None]
 
 
-@pytest.mark.parametrize("instant", ["append", "add", "note"])
-@pytest.mark.parametrize("count", [1, 3, 5])
-def test_dying_before_or_after_any_write(run_script, monkeypatch, instant, count):
-    """An exception at the n-th write of a kind, as a kill would fall there."""
-    owner = History if instant == "append" else Transcript
-    answered = die_at(run_script, monkeypatch, owner, instant, count)
+WRITES = product(((History, "append"), (Transcript, "add"), (Transcript, "note")), (1, 3, 5))
+
+
+@pytest.mark.parametrize(("write", "count"), [*WRITES, ((Endpoint, "ask"), 3)])
+def test_dying_before_or_after_any_write_or_under_a_question(run_script, monkeypatch, write, count):
+    """An exception at the n-th write of a kind, as a kill would fall there, or a Ctrl-C that withdraws a question."""
+    answered = die_at(run_script, monkeypatch, *write, count)
     rest = SCRIPT[max(0, answered - 1) :] or SCRIPT[-1:]
     run, server, _ = run_script(rest, resume=True, iterations=4)
     assert facts(run) == whole(run_script)
@@ -113,13 +115,6 @@ def test_an_answer_that_could_not_be_kept_is_not_asked_for_again(run_script, mon
     )  # of iterations; without the analysis a run goes on, and another iteration takes the place of a lost one
     assert len(server.requests) == 5 - answered + lost
     assert codes(run) == ["scored"] * 4
-
-
-def test_ctrl_c_withdraws_the_question_that_is_under_way(run_script, monkeypatch):
-    answered = die_at(run_script, monkeypatch, Endpoint, "ask", 3)
-    assert answered == 2
-    run, server, _ = run_script(SCRIPT[1:], resume=True, iterations=4)
-    assert facts(run) == whole(run_script) and len(server.requests) == 3
 
 
 def test_more_iterations_go_on_from_the_end(run_script):

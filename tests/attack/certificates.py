@@ -21,15 +21,14 @@ from typing import Any
 import pytest
 
 from swizzle_sim.language import family, parse_form
-from swizzle_sim.language.grid import Grid, bind, result_digits
+from swizzle_sim.language.grid import Grid
 from swizzle_sim.language.parse import parse_condition
 from swizzle_sim.proof import certificates, prove
 from swizzle_sim.proof.checker import Refused, check
 from swizzle_sim.proof.knowledge import OBVIOUS, Knowledge
 from swizzle_sim.proof.samples import Samples
 from swizzle_sim.testing.grids_to_try import condition, kind_of
-from tests import naive_int32
-from tests.attack.proof_texts import OTHERS, mutated
+from tests.attack.proof_texts import OTHERS, holds_at, mutated
 from tests.unit.test_proof import MORTON, SQUARE
 from xcd_model.errors import SwizzleSimError
 
@@ -162,7 +161,7 @@ def lie(one: dict[str, Any], draw: random.Random) -> str:
         shape = sides if one["kind"] == "tiles" else ()
         grid = Grid((sides[0] * sides[1],), shape) if shape else Grid(sides)
         sizes = {name: draw.choice((1, 5, 60000 if most is None else 9)) for name in form.inputs} | one["sizes"]
-        if where(grid, xcds) and not _holds(form, grid, xcds, sizes, draw if most is None else None):
+        if where(grid, xcds) and not holds_at(form, grid, xcds, sizes, draw if most is None else None):
             return f"{grid}, {xcds} XCDs, {one['sizes']}"
     return ""
 
@@ -173,26 +172,6 @@ def _sides(draw: random.Random, kind: str, most: int) -> tuple[int, ...]:
         sides.append(max(1, draw.choice((left, left, int(left ** (1 / (n - k))))) - draw.choice((0, 0, 1))))
         left //= sides[-1]
     return tuple(sides)
-
-
-def _holds(form, grid: Grid, xcds: int, sizes: dict[str, int], some: random.Random | None) -> bool:
-    """Whether workgroups, all or some of them, have different tiles within the grid, and no value leaves 32 bits."""
-    bound = bind(form.inputs, grid, xcds, sizes)
-    computed, unchanged = result_digits(form.results, grid)
-    pids = [some.randrange(grid.num_pids) for _ in range(6)] + [0, grid.num_pids - 1] if some else range(grid.num_pids)
-    seen, number = set(), len(set(pids))
-    for pid in pids:
-        at = {name: pid // digit.stride % digit.extent for name, digit in bound.digits.items()}
-        try:
-            values = naive_int32.evaluate(form, {**bound.constants, **at})
-        except naive_int32.NaiveFault:
-            return False
-        tile = dict(zip(form.results, values, strict=True))
-        if any(not 0 <= value < computed[name].extent for name, value in tile.items()):
-            return False
-        tile |= {name: pid // digit.stride % digit.extent for name, digit in unchanged.items()}
-        seen.add(tuple(tile.values()))
-    return len(seen) == number
 
 
 def attack(count: int, seed: int = 0) -> Counter:

@@ -248,7 +248,7 @@ def test_a_remap_is_found_where_there_is_one(found, body, group, constants, tile
 def test_a_group_in_a_persistent_loop_behind_an_axis_and_under_other_names_is_found(found):
     expected, flat = found(GROUPED, 2).tiles, Grid((24,))
     looped = GROUPED.replace("    ", "        ").replace("pid //", "tile //").replace("pid %", "tile %")
-    looped = "    for tile in tl.range(pid, num_pid_m * num_pid_n, BLOCK):\n" + looped.lstrip("\n")
+    looped = "    for tile in tl.range(pid, num_pid_m * num_pid_n, tl.num_programs(0)):\n" + looped.lstrip("\n")
     named = GROUPED.replace("    pid_m =", "    block_m =").replace("    pid_n =", "    block_n =")
     offsets = "    rows = block_m * BLOCK + tl.arange(0, BLOCK)\n    cols = block_n * BLOCK + tl.arange(0, BLOCK)\n"
     at = "x + rows[:, None] * N + cols[None, :]"

@@ -9,6 +9,7 @@ from swizzle_sim.capture.capture import capture_all
 from swizzle_sim.capture.check import check_tiles
 from swizzle_sim.capture.user_kernel import capture_file, load, request_of
 from swizzle_sim.workload.kernels import kernel
+from tests import naive
 from tests.capture.same_trace import needs_triton
 from tests.capture.uncompiled import uncompiled  # noqa: F401  (a fixture)
 from xcd_model import Claims
@@ -29,12 +30,7 @@ def both():
 
 
 def touched(trace, workgroup):
-    span = range(int(trace.start[workgroup]), int(trace.start[workgroup + 1]))
-    template = trace.template[span.start : span.stop]
-    return [
-        (bool(trace.is_write[t]), int(base), trace.rel[trace.rel_start[t] : trace.rel_start[t + 1]].tolist())
-        for t, base in zip(template, trace.base[span.start : span.stop], strict=True)
-    ]
+    return [naive.touches(trace, i) for i in range(int(trace.start[workgroup]), int(trace.start[workgroup + 1]))]
 
 
 def test_programs_are_their_tiles_in_turn(both):
@@ -158,9 +154,8 @@ def test_a_claimed_tile_is_what_its_number_says(tmp_path, monkeypatch, uncompile
     trace, manifest = capture_file(request_of(str(tmp_path / "claimed.py"), {}), full=full)
     assert manifest["facts"]["claims"] == {"pools": 1, "local": 21, "steals": False}
     for tile in range(21):  # 64 floats are two lines, and no tile has a claim among its instructions
-        read, written = touched(trace, tile)
-        assert (read[0], written[0]) == (False, True) and read[2] == written[2] == [0, 1]
-        assert read[1] == 2 * tile and written[1] == trace.tensors[1].base_line + 2 * tile
+        first = 2 * tile, trace.tensors[1].base_line + 2 * tile
+        assert touched(trace, tile) == [([(at, 15), (at + 1, 15)], at != first[0]) for at in first]
 
 
 @pytest.mark.parametrize(

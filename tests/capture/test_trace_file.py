@@ -134,9 +134,6 @@ def test_other_files_are_refused(tmp_path):
     path = tmp_path / "x.npz"
     with pytest.raises(CaptureError, match="No such file"):
         read_trace(path)
-    path.write_text("text")
-    with pytest.raises(CaptureError, match=r"x\.npz"):
-        read_trace(path)
     np.savez(path, a=np.zeros(3))
     with pytest.raises(CaptureError, match="no manifest"):
         read_trace(path)

@@ -15,7 +15,7 @@ from swizzle_sim.cli.app import app
 from swizzle_sim.search.strategies.families import optimize
 from tests.docs.scene import set_scene
 from tests.docs.substitutions import PARSED, SMALLER, STATUS, apart, only_parsed, smaller
-from tests.docs.typed import ROOT, Typed, all_typed, pages
+from tests.docs.typed import ROOT, Typed, all_typed, blocks, pages
 from xcd_model import gpu
 
 COMMANDS = all_typed()
@@ -117,3 +117,13 @@ def test_a_command_within_a_sentence_has_its_options(page):
         for word in words[1:]:
             if word.startswith("-") and word != "-":
                 assert word.split("=")[0] in known, text
+
+
+def test_python_of_the_tutorial_runs(tmp_path, monkeypatch, capsys):
+    page = (ROOT / "docs/tutorial.md").read_text()
+    shown = {block.title or block.language: "\n".join(block.lines) for block in blocks(page)}
+    (tmp_path / "mine.txt").write_text(shown["mine.txt"])
+    monkeypatch.chdir(tmp_path)
+    exec(compile(shown["python"].replace("2048", "512").replace("64", "16"), "tutorial", "exec"), {})
+    domain, rate = capsys.readouterr().out.splitlines()
+    assert domain == "num_pid_n % 16 == 0" and 0.45 < float(rate) < 0.81

@@ -33,10 +33,10 @@ def evaluator():
 
 def test_score_bound_and_verdict_are_the_librarys(evaluator):
     evaluator.evaluate(replace(SMALL, changes=(("l2.size_bytes", 2 << 20),)))  # what is kept must not show
-    for changed in ((), (("l2.size_bytes", 1 << 20), ("l2.ways", 8)), (("xcds", 4),)):
-        state = replace(SMALL, changes=changed)
+    changes = ((), (("l2.size_bytes", 1 << 20), ("l2.ways", 8)), (("xcds", 4),))
+    for state in (*(replace(SMALL, changes=changed) for changed in changes), replace(SMALL, replay="timed")):
         result = evaluator.evaluate(state)
-        scorer = Scorer(state.load_kernel(), state.load_gpu(), replay="lockstep")
+        scorer = Scorer(state.load_kernel(), state.load_gpu(), replay=state.replay)
         swizzle = state.load_swizzle()
         assert result.problem is None and result.too_large == ""
         assert result.baseline.as_dict() == scorer.baseline.as_dict()
@@ -116,14 +116,6 @@ def test_what_takes_long_is_replayed_only_when_it_is_asked_for(evaluator, monkey
             assert words in result.too_large and result.baseline is None
             assert result.verdict.bijective and result.after is not None
             assert evaluator.evaluate(SMALL, anyway=True).score is not None
-
-
-def test_the_timed_replay_is_the_librarys(evaluator):
-    state = replace(SMALL, replay="timed")
-    result = evaluator.evaluate(state)
-    scorer = Scorer(state.load_kernel(), state.load_gpu(), replay="timed")
-    assert result.baseline.as_dict() == scorer.baseline.as_dict()
-    assert result.score.as_dict() == scorer.score(state.load_swizzle()).as_dict()
 
 
 def test_families_that_fit_a_grid(evaluator):

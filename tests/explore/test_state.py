@@ -59,9 +59,7 @@ def test_every_kernel_has_a_start_that_it_takes():
     ("query", "error", "words"),
     [
         ("kernel=../../etc/passwd", UnknownName, "no kernel"),
-        ("kernel=my_kernel.py", UnknownName, "no kernel"),
         ("gpu=/tmp/gpu.toml", UnknownName, "no GPU"),
-        ("gpu=gpu.toml", UnknownName, "no GPU"),
         ("M=1.5", SizeError, "M = '1.5'"),
         ("M=4096&M=8192", SizeError, "M twice"),
         ("M=99999999", SizeError, "at most 2147483647"),
@@ -70,7 +68,6 @@ def test_every_kernel_has_a_start_that_it_takes():
         ("Q=7", UnknownName, "size of kernel gemm"),
         ("xcds=65", SizeError, "1 to 64"),
         ("xcds=4,8", SizeError, "one whole number"),
-        ("xcds=yes", SizeError, "one whole number"),
         ("l2.ways=5", SwizzleSimError, "l2"),
         ("swizzle=import os", LanguageError, "language"),
         ("swizzle=" + "x" * (MAX_TEXT_BYTES + 1), LanguageError, "at most"),

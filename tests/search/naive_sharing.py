@@ -2,18 +2,16 @@
 
 import itertools
 
+from tests import naive
+
 
 def lines_of(trace):
     """Set of lines that each workgroup touches, each with its tensor: one instruction and one line at a time."""
-    found = []
-    for w in range(trace.n_workgroups):
-        mine = set()
-        for i in range(trace.start[w], trace.start[w + 1]):
-            t = trace.template[i]
-            for e in range(trace.rel_start[t], trace.rel_start[t + 1]):
-                mine.add((int(trace.tensor[t]), int(trace.base[i] + trace.rel[e])))
-        found.append(mine)
-    return found
+    tensor = trace.tensor[trace.template].tolist()
+    return [
+        {(tensor[i], line) for i in range(first, end) for line, _ in naive.touches(trace, i)[0]}
+        for first, end in itertools.pairwise(trace.start.tolist())
+    ]
 
 
 def misses(lines, part, n_parts):

@@ -83,10 +83,8 @@ def test_sweep_names_where_a_swizzle_hurts_and_goes_on(typed, mi300x, tmp_path):
     ("words", "told"),
     [
         (("--over", "M,Q", "--values", "256"), "Q"),
-        (("--over", "M", "--values", "512..256"), "no value"),
         (("--over", "M", "--values", "256", "--set", "xcds=4,8"), "one value for each key"),
         (("--over", "M"), "say what varies"),
-        ((), "say what varies"),
         (("--over", "M", "--values", "256", "--backend", "dask"), "--scheduler"),
         (("--over", "M", "--values", "256", "-o", "a", "--resume", "b"), "one of them"),
     ],

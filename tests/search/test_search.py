@@ -105,8 +105,6 @@ def test_what_is_no_bijection_has_no_score(small, tight, tmp_path):
 
 
 def test_a_candidate_has_to_hold_at_every_size(small, tight, tmp_path):
-    from swizzle_benchmarks.suite.gemm import gemm
-
     other = gemm(M=640, N=576, K=128, BLOCK_M=64, BLOCK_N=64)
     text = "template turned(c: {1, 2})\n    pid = 255 - pid if c == 1 else num_pids - 1 - pid\n"
     found = search(

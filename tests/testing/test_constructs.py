@@ -324,7 +324,7 @@ def test_one_tuple_or_another_and_counts_under_other_names(written):
             m_block, n_block = either(pid, num_m_tiles, num_n_tiles) if B > 3 else back(pid, num_m_tiles, num_n_tiles)
             def unused(x):
                 return x
-            tl.store(c + m_block + n_block, 1)
+            tl.store(c + m_block * hidden + n_block, 1)
         """
     )
     found = results(path)

@@ -52,11 +52,15 @@ SIZES = {"SIZE": 37}
 
 def values(form, grid):
     """Values of every name that a form reads, and each argument's, by workgroup: ``(environment, arguments)``."""
-    bound = bind(form.inputs, grid, NUM_XCDS, SIZES)
-    for pid in range(grid.num_pids):
-        known = dict(bound.constants)
-        known.update((name, (pid // digit.stride) % digit.extent) for name, digit in bound.digits.items())
+    for known in environments(form.inputs, grid, SIZES):
         yield known, [known[name] for name in arguments(form)]
+
+
+def environments(names, grid, sizes):
+    """Values of the names, by workgroup."""
+    bound = bind(names, grid, NUM_XCDS, sizes)
+    for pid in range(grid.num_pids):
+        yield bound.constants | {name: pid // one.stride % one.extent for name, one in bound.digits.items()}
 
 
 def has_grid(form, grid):

@@ -22,7 +22,6 @@ from swizzle_sim.language import (
     parse_form,
 )
 from swizzle_sim.language.fold import folded
-from swizzle_sim.language.grid import bind
 from tests.capture.same_trace import needs_triton
 from tests.naive_int32 import NaiveFault, evaluate
 from tests.strategies import forms
@@ -280,11 +279,7 @@ def test_random_forms_keep_their_answers(form, n):
 def check_answers(form, grid, sizes):
     """Compare with the literal reading of the language, for the workgroups where that has an answer."""
     short = folded(form, grid, emit_cases.NUM_XCDS, sizes)
-    bound = bind(sorted({*form.inputs, *short.inputs}), grid, emit_cases.NUM_XCDS, sizes)
-    known = [
-        {**bound.constants, **{name: pid // d.stride % d.extent for name, d in bound.digits.items()}}
-        for pid in range(grid.num_pids)
-    ]
+    known = list(emit_cases.environments(sorted({*form.inputs, *short.inputs}), grid, sizes))
     try:
         wanted = [evaluate(form, values) for values in known]
     except NaiveFault:

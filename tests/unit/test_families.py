@@ -120,14 +120,10 @@ def test_a_placement_is_a_bijection_exactly_where_it_holds(name):
             assert bijective == holds(name, grid, num_xcds), (num_pids, num_xcds)
 
 
-def test_the_naive_form_fails_where_the_grid_does_not_divide():
+def test_the_condition_of_a_spec_is_that_of_its_parts():
     assert condition_of("contiguous_naive+group_m") == "num_pids % num_xcds == 0 or num_pids == 1"
     assert condition_of("contiguous+group_m") == "always"
     assert condition_of("head_first_swizzled") == "num_pid_n % num_xcds == 0 or num_pids == 1"
-    assert holds("contiguous_naive", Grid((64,)), 8)
-    assert not holds("contiguous_naive", Grid((63,)), 8)
-    assert not holds("contiguous_naive", Grid((7,)), 8)
-    assert holds("contiguous_naive", Grid((1,)), 8)
 
 
 def test_an_order_holds_on_no_grid_without_tiles():
@@ -220,9 +216,7 @@ def test_defaults_are_filled_in_and_blanks_do_not_matter():
         ("boxes+row", "result", "boxes assigns pid_x, pid_y, pid_z, so row cannot follow"),
         ("contiguous+", "syntax", "not a spec"),
         ("", "syntax", "not a spec"),
-        ("pid = pid", "syntax", "not a spec"),
         ("contiguous\npid = 0", "syntax", "not a spec"),
-        ("__import__('os').system('true')", "syntax", "not a spec"),
         ("contiguous" + "+contiguous" * 100, "syntax", "not a spec"),
     ],
 )

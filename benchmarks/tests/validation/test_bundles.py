@@ -6,7 +6,7 @@ import pytest
 
 from swizzle_benchmarks.evidence import PAGES
 from swizzle_benchmarks.validation.bundles import GROUPED, LAUNCHED, Order, orders, regrets, table
-from swizzle_sim.hardware.results import measurements_of
+from swizzle_sim.hardware.results import measurements_of, pairs_in
 from tests.hardware.conftest import DATA
 
 PAGE = PAGES / "predicted.md"
@@ -42,3 +42,17 @@ def test_the_page_has_the_figures_of_an_h200():
             figures = f"{one.read_bytes / 1e9:.3f} | {100 * one.l2_hit_rate:.1f} | {one.time_cold_us:.1f} |"
             name = "launch order" if one.candidate == "original" else one.name
             assert f"| {name} | {figures}" in text
+
+
+@pytest.mark.parametrize("kernel", ["gemm", "transpose", "attention"])
+def test_what_an_h200_counted(kernel):
+    ((manifest, result),) = pairs_in(DATA / "h200" / kernel)
+    assert result["kind"] == "measured" and result["machine"]["name"] == "NVIDIA H200"
+    found = measurements_of(result)
+    assert len(found) == 4 == len(manifest["candidates"])
+    assert all(one.right == "bitwise" and one.kind == "measured" for one in found)
+    for one in found:
+        assert one.l2_hits + one.l2_misses > 1e7 and one.read_bytes > 1e8
+        for name in ("time_cold_us", "read_bytes", "l2_hit_rate"):
+            assert one.spreads[name][0] <= getattr(one, name) <= one.spreads[name][1]
+        assert result["candidates"][one.candidate]["time_us"]["cold"]["samples"] == 100
