@@ -22,14 +22,13 @@ from swizzle_benchmarks.suite.stencil_2d_triton import stencil_2d
 from tests.capture.kernels.transposed import linear
 
 LOAD = {"amdgcn": r"\b(?:global|buffer)_load_(\w+)", "ptx": r"\bld\.global(?:\.L1::\w+)?((?:\.v\d)?\.b\d+)"}
-SPELLED = (1, 64, 64, 64)  # the stride of K, which a launch makes a constant where it is 1, and the tile
-LINEAR = ["*fp16"] * 3 + ["i32"] * 4
+LINEAR = ["*fp16"] * 3 + ["i32"] * 3
 TILE = {"BLOCK_SIZE_X": 32, "BLOCK_SIZE_Y": 32}
 CASES = {
     "fdtd_2d gfx942": (fdtd_2d, ["*fp32"] * 3 + ["i32"] * 2, TILE, ("hip", "gfx942", 64)),
     "stencil_2d gfx942": (stencil_2d, ["*fp16"] * 2 + ["i32"] * 2, {"M": 32, "N": 32}, ("hip", "gfx942", 64)),
-    "linear as rows gfx942": (linear, LINEAR, (*SPELLED, True), ("hip", "gfx942", 64)),
-    "linear as columns gfx942": (linear, LINEAR, (*SPELLED, False), ("hip", "gfx942", 64)),
+    "linear as rows gfx942": (linear, LINEAR, (64, True), ("hip", "gfx942", 64)),
+    "linear as columns gfx942": (linear, LINEAR, (64, False), ("hip", "gfx942", 64)),
     "stencil sm_90": (fidelity_stencil, ["*i32", "*fp32", "*fp32", "i32", "i32"], (32, 128), ("cuda", 90, 32)),
 }
 
