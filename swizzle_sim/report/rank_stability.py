@@ -7,6 +7,7 @@ the command line and the report page print the same lines of it.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -139,7 +140,8 @@ def stability_lines(found: Mapping[str, Any]) -> list[str]:
 
 
 def _gap(pair: Mapping[str, Any], unit: str) -> str:
-    """Name of the worse of two, and how far it is behind."""
-    low, high = (f"{100 * pair[key]:+.2f}" for key in ("low", "high"))
+    """Name of the worse of two, and how far it is behind: points of a rate, else percent, of the logarithm stored."""
+    of = math.expm1 if unit == "%" else float
+    low, high = (f"{100 * of(pair[key]):+.2f}" for key in ("low", "high"))
     gap = "equal" if pair["low"] == pair["high"] == 0 else f"{low} {unit}" if low == high else f"{low} to {high} {unit}"
     return f"{SPOKEN.get(pair['worse'], pair['worse'])} ({gap})"

@@ -336,6 +336,8 @@ def test_signs_decide_who_is_ahead():
     assert far == "a always beats: e (+3.00 to +7.00 points)"
     assert "8 other guesses of 1 uncertain constants" in drawn
     assert len(stability_lines({**found, "pairs": [ahead]})) == 2
+    (longer, _) = stability_lines({**found, "of": "time", "pairs": [pair("e", 0.0, 0.5)]})
+    assert longer == "a ties with: e (+0.00 to +64.87 %)", "of the logarithm of two times"
 
 
 @pytest.fixture(scope="module")
